@@ -1,0 +1,3 @@
+"""What every test has: the requirements ledger and the choice of tests."""
+
+pytest_plugins = ["pytester", "tests.requirements.plugin", "tests.support.selection"]

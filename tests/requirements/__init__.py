@@ -1,0 +1,1 @@
+"""The requirements ledger: which rules have a passing test."""

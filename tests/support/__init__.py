@@ -1,0 +1,1 @@
+"""Tools of the tests: clocks, servers, peers, broken networks. Production code never imports them."""

@@ -1,0 +1,39 @@
+"""Which tests a run takes: the short set alone, unless --full or --planted ask for more; one lane of it with --lane.
+
+Deselected tests are counted in pytest's closing line; nothing is skipped.
+"""
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options that scripts/test passes on."""
+    group = parser.getgroup("selection")
+    group.addoption("--full", action="store_true", help="also the long reliability set")
+    group.addoption("--planted", action="store_true", help="only the proofs that planted bugs are found")
+    group.addoption(
+        "--lane",
+        choices=("all", "parallel", "serial"),
+        default="all",
+        help="parallel: what may run beside others; serial: what needs a quiet machine",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what was asked for."""
+    kept = [item for item in items if asked_for(config, item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+
+def asked_for(config: pytest.Config, item: pytest.Item) -> bool:
+    """Whether the options name this test."""
+    lane = str(config.getoption("--lane"))
+    serial = item.get_closest_marker("serial") is not None
+    if lane != "all" and serial != (lane == "serial"):
+        return False
+    planted = item.get_closest_marker("planted") is not None
+    if config.getoption("--planted"):
+        return planted
+    return not planted and (bool(config.getoption("--full")) or item.get_closest_marker("full") is None)
