@@ -1,0 +1,187 @@
+"""Agents as the hub knows them: the canonical card, its skills and endpoints, and the agent behind it.
+
+A card keeps the bytes it came as (`original`), so no field is lost and foreign signatures still hold.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from dragoman.model.fit import Feature
+from dragoman.model.json import Json, JsonObject
+
+
+class Binding(StrEnum):
+    """How a dialect's words are framed."""
+
+    JSONRPC = "JSONRPC"
+    HTTP = "HTTP+JSON"
+    GRPC = "GRPC"
+    WS = "WS"
+
+
+class Via(StrEnum):
+    """How an agent is reached: by its URL, by the connection it opened to the hub, or in this process."""
+
+    HTTP = "http"
+    CONNECTED = "connected"
+    LOCAL = "local"
+
+
+class AgentStatus(StrEnum):
+    """Whether an agent can be called now."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    UNREACHABLE = "unreachable"
+    REMOVED = "removed"
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    pass
+
+
+class Skill(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing an agent can do."""
+
+    id: str
+    name: str
+    description: str = ""
+    input_schema: JsonObject | None = None
+    output_schema: JsonObject | None = None
+    input_modes: tuple[str, ...] = ()
+    output_modes: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    examples: tuple[Json, ...] = ()
+    scopes: tuple[str, ...] = ()
+    idempotent: bool = False
+    signed: bool = False
+    metadata: JsonObject | None = None
+
+
+class Endpoint(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """One way to reach an agent: a dialect, its framing, and where."""
+
+    dialect: str
+    binding: Binding = Binding.JSONRPC
+    via: Via = Via.HTTP
+    url: str | None = None
+    version: str | None = None
+    tenant: str | None = None
+    features: frozenset[Feature] = frozenset()
+
+
+class AuthScheme(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """How an agent wants its callers to authenticate."""
+
+    kind: str  # none, apiKey, bearer, basic, oauth2, openIdConnect, mutualTLS, or the dialect's own word
+    id: str | None = None
+    description: str | None = None
+    location: str | None = None
+    name: str | None = None
+    token_url: str | None = None
+    scopes: tuple[str, ...] = ()
+    service_identifier: str | None = None
+    raw: JsonObject | None = None
+
+
+class RateLimits(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent takes at most."""
+
+    requests_per_minute: int | None = None
+    requests_per_hour: int | None = None
+    concurrent_requests: int | None = None
+
+
+class Provider(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Who stands behind an agent."""
+
+    name: str
+    url: str | None = None
+    contact: str | None = None
+
+
+class Extension(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A protocol extension that an agent offers or requires."""
+
+    uri: str
+    description: str | None = None
+    required: bool = False
+    params: JsonObject | None = None
+
+
+class Original(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A card as it came: which dialect, and the very bytes."""
+
+    dialect: str
+    body: bytes
+
+
+class AgentCard(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent says of itself, in no dialect's words."""
+
+    id: str
+    name: str
+    description: str = ""
+    version: str = "1.0.0"
+    skills: tuple[Skill, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    auth: tuple[AuthScheme, ...] = ()
+    scopes_required: tuple[str, ...] = ()
+    limits: RateLimits = RateLimits()
+    streaming: bool = False
+    push: bool = False
+    memory: bool = False
+    long_running: bool = False
+    signed: bool = False
+    extended: bool = False
+    default_skill: str | None = None
+    pricing: JsonObject | None = None
+    labels: tuple[str, ...] = ()  # words of dialects whose capabilities are free words
+    tags: tuple[str, ...] = ()
+    input_modes: tuple[str, ...] = ()
+    output_modes: tuple[str, ...] = ()
+    extensions: tuple[Extension, ...] = ()
+    provider: Provider | None = None
+    links: dict[str, str] | None = None  # documentation, icon, privacy, terms
+    keys: tuple[JsonObject, ...] = ()  # public JWKs for signatures and encryption
+    metadata: JsonObject | None = None
+    original: Original | None = None
+
+    def skill(self, skill_id: str) -> Skill | None:
+        """The skill of that id or name."""
+        for skill in self.skills:
+            if skill.id == skill_id or skill.name == skill_id:
+                return skill
+        return None
+
+
+class AgentFigures(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What was measured of an agent; a fresh one starts with these (never taken from its card)."""
+
+    rating: float = 4.5
+    p95_ms: int = 0
+    availability: float = 1.0
+
+
+class Agent(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """A registered agent: its card, whose it is, and how it stands."""
+
+    card: AgentCard
+    uuid: str
+    tenant: str
+    owner_id: str
+    registered_at: datetime
+    updated_at: datetime
+    status: AgentStatus = AgentStatus.ACTIVE
+    open: bool = False
+    private: bool = False
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    figures: AgentFigures = AgentFigures()
+
+    @property
+    def id(self) -> str:
+        """The id callers use."""
+        return self.card.id

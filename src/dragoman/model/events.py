@@ -1,0 +1,80 @@
+"""What happens to a task: four kinds of events, each numbered within its task."""
+
+from datetime import datetime
+
+import msgspec
+
+from dragoman.model.content import Artifact, Message
+from dragoman.model.errors import Failure
+from dragoman.model.json import Json, JsonObject
+from dragoman.model.states import TaskState
+
+
+class Remote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the target calls a task and its context."""
+
+    task_id: str | None = None
+    context_id: str | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a call used up, by the agent's own account."""
+
+    tokens: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    execution_ms: int | None = None
+    other: JsonObject | None = None
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="sent"):
+    """The call went to an agent."""
+
+    at: datetime
+    agent_id: str
+    remote: Remote | None = None
+    attempt: int = 1
+    metadata: JsonObject | None = None
+
+
+class StatusChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="status"):
+    """The task moved, or told how far it is. `result` is the checked answer of a completed one, as one object."""
+
+    at: datetime
+    state: TaskState
+    message: Message | None = None
+    progress: float | None = None
+    failure: Failure | None = None
+    usage: Usage | None = None
+    result: Json = None
+    metadata: JsonObject | None = None
+
+
+class MessageAdded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="message"):
+    """Somebody said something. `direct`: the agent answered with a bare message, not a task."""
+
+    at: datetime
+    message: Message
+    direct: bool = False
+    metadata: JsonObject | None = None
+
+
+class ArtifactChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="artifact"):
+    """An artifact, or a further piece of one (`append`)."""
+
+    at: datetime
+    artifact: Artifact
+    append: bool = False
+    last: bool = True
+    metadata: JsonObject | None = None
+
+
+TaskEvent = Sent | StatusChanged | MessageAdded | ArtifactChunk
+
+
+class Happened(msgspec.Struct, frozen=True, kw_only=True):
+    """An event with its number within the task."""
+
+    seq: int
+    event: TaskEvent

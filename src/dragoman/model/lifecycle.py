@@ -1,0 +1,146 @@
+"""How a task lives: which events are legal, and what the task is after them.
+
+`advance` checks one event against a state; `fold` builds the task after a batch of events, once, so that a chunk of
+a stream does not rebuild it. `output_of` finds the answer, wherever the agent put it.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from dragoman.model.content import Artifact, Data, Message, Part, Role, Text
+from dragoman.model.events import (
+    ArtifactChunk,
+    Sent,
+    StatusChanged,
+    TaskEvent,
+)
+from dragoman.model.json import JsonObject, is_object
+from dragoman.model.states import FINAL, MOVES, TaskState
+from dragoman.model.task import Task
+
+RESULT_ARTIFACT = "result"
+
+
+def advance(state: TaskState, event: TaskEvent) -> TaskState | None:
+    """The state after one event; None if the event is not legal in `state`."""
+    if isinstance(event, StatusChanged):
+        return event.state if event.state in MOVES[state] else None
+    return None if state in FINAL else state
+
+
+def legal(state: TaskState, events: Iterable[TaskEvent]) -> list[TaskEvent]:
+    """Those of the events that are legal one after the other; what follows an end is dropped."""
+    kept: list[TaskEvent] = []
+    for event in events:
+        after = advance(state, event)
+        if after is not None:
+            state = after
+            kept.append(event)
+    return kept
+
+
+def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
+    """The task after these (legal) events."""
+    changes: JsonObject = {"last_seq": task.last_seq + len(events), "updated_at": events[-1].at}
+    messages: list[Message] = []
+    artifacts: dict[str, Artifact] | None = None
+    for event in events:
+        if isinstance(event, StatusChanged):
+            _fold_status(changes, event)
+        elif isinstance(event, ArtifactChunk):
+            if artifacts is None:
+                artifacts = {known.id: known for known in task.artifacts} if task.artifacts else {}
+            made = event.artifact
+            known = artifacts.get(made.id) if event.append else None
+            artifacts[made.id] = made if known is None else _extended(known, made)
+        elif isinstance(event, Sent):
+            _fold_sent(changes, event, task)
+        else:
+            messages.append(event.message)
+            changes["direct"] = event.direct
+    if artifacts is not None:
+        changes["artifacts"] = tuple(artifacts.values())
+    if messages:
+        changes["messages"] = (*task.messages, *messages)
+    get = changes.get
+    if get("state") is TaskState.COMPLETED and "result" not in changes:
+        changes["result"] = lone_object(
+            _answer(
+                direct=get("direct", task.direct),
+                messages=get("messages", task.messages),
+                artifacts=get("artifacts", task.artifacts),
+                words=get("status_message", task.status_message),
+            )
+        )
+    return msgspec.structs.replace(task, **changes)
+
+
+def output_of(task: Task) -> tuple[Part, ...]:
+    """The answer's parts: from a direct message, the artifacts, the last status message, or the last agent message."""
+    return _answer(direct=task.direct, messages=task.messages, artifacts=task.artifacts, words=task.status_message)
+
+
+def lone_object(parts: tuple[Part, ...]) -> JsonObject | None:
+    """The answer itself where it is exactly one JSON object."""
+    if len(parts) == 1 and isinstance(parts[0], Data) and is_object(parts[0].value):
+        return parts[0].value
+    return None
+
+
+def _answer(
+    *, direct: bool, messages: tuple[Message, ...], artifacts: tuple[Artifact, ...], words: Message | None
+) -> tuple[Part, ...]:
+    """The first of the places where agents leave their answer that has any content, and only that one."""
+    if direct and messages:
+        return messages[-1].parts
+    found = tuple([part for artifact in artifacts for part in artifact.parts if not _is_empty(part)])
+    if found:
+        return found
+    if words is not None and words.role is not Role.USER:
+        found = tuple([part for part in words.parts if not _is_empty(part)])
+        if found:
+            return found
+    return _last_words(messages)
+
+
+def _fold_status(changes: JsonObject, event: StatusChanged) -> None:
+    changes["state"] = event.state
+    if event.message is not None:
+        changes["status_message"] = event.message
+    if event.progress is not None:
+        changes["progress"] = event.progress
+    if event.usage is not None:
+        changes["usage"] = event.usage
+    if event.result is not None:
+        changes["result"] = event.result
+    if event.state in FINAL:
+        changes["ended_at"] = event.at
+        changes["failure"] = event.failure
+
+
+def _fold_sent(changes: JsonObject, event: Sent, task: Task) -> None:
+    changes["attempt"] = event.attempt
+    if event.remote is not None:
+        changes["remote"] = event.remote
+    if task.started_at is None:
+        changes.setdefault("started_at", event.at)
+
+
+def _extended(known: Artifact, piece: Artifact) -> Artifact:
+    return msgspec.structs.replace(known, parts=known.parts + piece.parts)
+
+
+def _is_empty(part: Part) -> bool:
+    return isinstance(part, Text) and not part.text
+
+
+def _last_words(messages: tuple[Message, ...]) -> tuple[Part, ...]:
+    for message in reversed(messages):
+        if message.role is Role.USER:
+            return ()
+        if message.role is Role.AGENT:
+            found = tuple(part for part in message.parts if not _is_empty(part))
+            if found:
+                return found
+    return ()

@@ -1,0 +1,250 @@
+"""What can be asked of the hub, whatever dialect it was asked in: one struct per operation."""
+
+from datetime import datetime
+from enum import IntEnum, StrEnum
+
+import msgspec
+
+from dragoman.model.agent import AgentCard, AgentStatus
+from dragoman.model.content import Message
+from dragoman.model.errors import DragomanError
+from dragoman.model.events import TaskEvent
+from dragoman.model.json import Json, JsonObject
+from dragoman.model.states import TaskState
+
+
+class Priority(IntEnum):
+    """Which of the calls that wait for one agent goes first."""
+
+    LOW = 0
+    NORMAL = 1
+    HIGH = 2
+    URGENT = 3
+
+
+class Wait(StrEnum):
+    """What the caller waits for: the end, each event, or only the word that it was accepted."""
+
+    END = "end"
+    STREAM = "stream"
+    NONE = "none"
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step that follows a task, found by its skill."""
+
+    skill: str
+    id: str | None = None
+    agent: str | None = None
+    input: Json = None
+
+
+class Callback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the outcome is told: a URL, or an agent by its endpoint, connection or mailbox."""
+
+    id: str
+    dialect: str
+    url: str | None = None
+    agent_id: str | None = None
+    headers: dict[str, str] | None = None
+    token: str | None = None
+    auth: JsonObject | None = None
+
+
+class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Carry this message to an agent, as a new task or into one that waits for it."""
+
+    message: Message
+    agent: str | None = None
+    skill: str | None = None
+    continues: str | None = None
+    alias: str | None = None
+    context_id: str | None = None
+    wait: Wait = Wait.END
+    interactive: bool = True
+    priority: Priority = Priority.NORMAL
+    timeout_s: float | None = None
+    deadline: datetime | None = None
+    callback: Callback | None = None
+    then: tuple[Step | tuple[Step, ...], ...] = ()
+    parent_id: str | None = None
+    title: str | None = None
+    description: str | None = None
+    idempotency_key: str | None = None
+    request_id: str | None = None
+    accepts: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
+    cancel_on_disconnect: bool = False
+    at_most_once: bool = False
+    metadata: JsonObject | None = None
+
+
+class GetTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Show one task."""
+
+    task_id: str
+
+
+class ListTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """Show the caller's tasks, newest status first."""
+
+    context_id: str | None = None
+    state: TaskState | None = None
+    after: datetime | None = None
+    limit: int = 50
+    cursor: str | None = None
+
+
+class CancelTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Stop one task."""
+
+    task_id: str
+    reason: str | None = None
+
+
+class FollowTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Replay a task's events after a number, then go on live. `ended_ok`: an ended task is replayed too."""
+
+    task_id: str
+    after: int = 0
+    ended_ok: bool = False
+
+
+class ReportTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target tells of a task it was given."""
+
+    task_id: str
+    events: tuple[TaskEvent, ...]
+
+
+class RateTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A caller's own rating of a finished call."""
+
+    task_id: str
+    rating: int
+    comment: str | None = None
+
+
+class SetCallback(msgspec.Struct, frozen=True, kw_only=True):
+    """Tell this task's events there, too."""
+
+    task_id: str
+    callback: Callback
+
+
+class GetCallback(msgspec.Struct, frozen=True, kw_only=True):
+    """Show one callback of a task; without an id its first."""
+
+    task_id: str
+    callback_id: str | None = None
+
+
+class ListCallbacks(msgspec.Struct, frozen=True, kw_only=True):
+    """Show a task's callbacks."""
+
+    task_id: str
+
+
+class DeleteCallback(msgspec.Struct, frozen=True, kw_only=True):
+    """Take one callback away."""
+
+    task_id: str
+    callback_id: str
+
+
+class RegisterAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """Take in an agent: by its card, by one in whatever dialect's shape, or by a URL where the hub looks for one."""
+
+    card: AgentCard | None = None
+    any_card: JsonObject | None = None
+    url: str | None = None
+    id: str | None = None
+    dialect: str | None = None
+    credentials: JsonObject | None = None
+    rate_limits: JsonObject | None = None
+    tags: tuple[str, ...] = ()
+    open: bool | None = None
+    private: bool | None = None
+
+
+class ChangeAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """Pause, resume or remove an agent, or change what its owner set."""
+
+    agent_id: str
+    status: AgentStatus | None = None
+    open: bool | None = None
+    private: bool | None = None
+    credentials: JsonObject | None = None
+    rate_limits: JsonObject | None = None
+
+
+class Match(StrEnum):
+    """How several skills of one search count: all must match, or any."""
+
+    ALL = "all"
+    ANY = "any"
+
+
+class Discover(msgspec.Struct, frozen=True, kw_only=True):
+    """Find agents: best first, page by page."""
+
+    skills: tuple[str, ...] = ()
+    match: Match = Match.ALL
+    text: str | None = None
+    tags: tuple[str, ...] = ()
+    capability: str | None = None
+    dialect: str | None = None
+    status: AgentStatus | None = None
+    min_rating: float | None = None
+    max_p95_ms: int | None = None
+    min_availability: float | None = None
+    mine: bool = False
+    limit: int = 20
+    cursor: str | None = None
+
+
+class GetCard(msgspec.Struct, frozen=True, kw_only=True):
+    """Show one agent (`id`, UUID or alias; `@version` pins one card)."""
+
+    agent: str
+
+
+class ListVersions(msgspec.Struct, frozen=True, kw_only=True):
+    """Show the versions an agent's card has had."""
+
+    agent: str
+
+
+class Ping(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer at once, with what was sent."""
+
+    nonce: str | None = None
+    echo: Json = None
+
+
+class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes made no sense; `error` says why."""
+
+    error: DragomanError
+
+
+Operation = (
+    SendTask
+    | GetTask
+    | ListTasks
+    | CancelTask
+    | FollowTask
+    | ReportTask
+    | RateTask
+    | SetCallback
+    | GetCallback
+    | ListCallbacks
+    | DeleteCallback
+    | RegisterAgent
+    | ChangeAgent
+    | Discover
+    | GetCard
+    | ListVersions
+    | Ping
+    | Unreadable
+)

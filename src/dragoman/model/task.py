@@ -1,0 +1,81 @@
+"""A task: one call, from its asking to its end, as the fold of its events over its opening."""
+
+from datetime import datetime
+
+import msgspec
+
+from dragoman.model.content import Artifact, Message
+from dragoman.model.errors import Failure
+from dragoman.model.events import Happened, Remote, Usage
+from dragoman.model.json import Json
+from dragoman.model.operations import Callback, SendTask
+from dragoman.model.states import FINAL, TaskState
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a call belongs in a trace; `given_id` is the caller's own spelling, echoed as it came."""
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str | None = None
+    state: str | None = None
+    given_id: str | None = None
+    given_span: str | None = None
+    sampled: bool = True
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call. `asked` is the request itself, so none of its fields is copied; the rest is what admission decided
+    and what has happened since."""
+
+    id: str
+    tenant: str
+    caller_id: str
+    agent_id: str
+    agent_version: str
+    dialect: str
+    context_id: str
+    asked: SendTask
+    trace: Trace
+    created_at: datetime
+    updated_at: datetime
+    state: TaskState = TaskState.SUBMITTED
+    skill: str | None = None
+    deadline: datetime | None = None
+    parent_id: str | None = None
+    chain: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    result: Json = None
+    status_message: Message | None = None
+    progress: float | None = None
+    failure: Failure | None = None
+    usage: Usage | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    callbacks: tuple[Callback, ...] = ()
+    remote: Remote | None = None
+    direct: bool = False
+    attempt: int = 0
+    last_seq: int = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is in a final state."""
+        return self.state in FINAL
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The first item of a stream: the task as it is now."""
+
+    task: Task
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """The last item of a stream: the finished task."""
+
+    seq: int
+    task: Task
+
+
+StreamItem = Snapshot | Happened | Ended

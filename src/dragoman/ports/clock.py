@@ -1,0 +1,106 @@
+"""Time, randomness and ids: the one file that may ask the system for them.
+
+Timers, leases, limits and deadlines use `monotonic`; `now` is for what people see, and for the windows of tokens and
+signatures. Tests hand in a clock of their own.
+"""
+
+import asyncio
+import binascii
+import random
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final, Protocol, final
+
+CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+RANDOM_BYTES: Final = 4096
+# Base64 without its two signs, so that an id is one word: a handful of the random bits go with them.
+_WORD: Final = bytes.maketrans(b"+/", b"Zz")
+
+
+class Timer(Protocol):
+    """A call that was scheduled and can be taken back."""
+
+    def cancel(self) -> None:
+        """Take the call back; harmless once it has run."""
+        ...
+
+
+class Clock(Protocol):
+    """Where time, randomness and ids come from."""
+
+    def now(self) -> datetime:
+        """Wall time, aware, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never jump; comparable only with themselves."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait so many seconds."""
+        ...
+
+    def call_at(self, when: float, function: Callable[[], object]) -> Timer:
+        """Call `function` on the loop when `monotonic` reaches `when`."""
+        ...
+
+    def new_id(self, prefix: str) -> str:
+        """`prefix`, 48 bits of time, 128 random bits: ids sort by the time they were made and cannot be guessed."""
+        ...
+
+    def jitter(self, seconds: float, share: float) -> float:
+        """`seconds` ± `share` of it, at random."""
+        ...
+
+
+@final
+class SystemClock:
+    """The real clock of a running process."""
+
+    __slots__ = ("_millisecond", "_random", "_stamp", "_used")
+
+    def __init__(self) -> None:
+        self._millisecond = 0
+        self._stamp = ""
+        self._random = b""
+        self._used = 0
+
+    def now(self) -> datetime:
+        """Wall time, aware, UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """The clock that asyncio's loop uses too."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait so many seconds."""
+        await asyncio.sleep(seconds)
+
+    def call_at(self, when: float, function: Callable[[], object]) -> Timer:
+        """Call `function` on the running loop at that monotonic time."""
+        return asyncio.get_running_loop().call_at(when, function)
+
+    def new_id(self, prefix: str) -> str:
+        """An id that grows with time and cannot be guessed."""
+        millisecond = time.time_ns() // 1_000_000
+        if millisecond != self._millisecond:
+            self._millisecond, self._stamp = millisecond, base32(millisecond)
+        used = self._used
+        if used == len(self._random):
+            # Drawn for many ids at once: each draw lets go of the interpreter, and another thread takes it.
+            self._random, used = secrets.token_bytes(RANDOM_BYTES), 0
+        self._used = used + 16
+        word = binascii.b2a_base64(self._random[used : used + 16], newline=False).translate(_WORD)
+        return f"{prefix}{self._stamp}{word[:22].decode()}"
+
+    def jitter(self, seconds: float, share: float) -> float:
+        """`seconds` ± `share` of it."""
+        return seconds * (1.0 + share * (2.0 * random.random() - 1.0))  # noqa: S311 - spreads load, guards nothing
+
+
+def base32(value: int) -> str:
+    """48 bits as 10 Crockford digits: text order is number order."""
+    return "".join([CROCKFORD[value >> shift & 31] for shift in range(45, -5, -5)])

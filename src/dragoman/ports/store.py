@@ -1,0 +1,292 @@
+"""The durable store, as small protocols: what must survive, and what one step of the hub writes.
+
+A use case is one frozen command, carried out whole or not at all; no code above a backend opens a transaction.
+A lost race is a result (`Raced`, `Duplicate`), never an exception: no command fails its neighbours. What a command
+wrote is on disk when its call returns, unless it says otherwise; listeners on the bus are told after that.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+from dragoman.model.agent import Agent, AgentStatus
+from dragoman.model.events import Happened, TaskEvent
+from dragoman.model.operations import Discover, ListTasks
+from dragoman.model.task import Task
+
+CALLS = "call"
+CALLBACKS = "callback"
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose things are looked at: a tenant, and within it one principal, or all of them for an administrator."""
+
+    tenant: str
+    principal: str | None
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds a job: a replica in one of its lives. Writes of an earlier epoch change nothing."""
+
+    replica: str
+    epoch: int
+
+
+class Once(msgspec.Struct, frozen=True, kw_only=True):
+    """A key under which a call is made once: same key and digest give the same task until it expires."""
+
+    principal: str
+    scope: str  # "key" for Idempotency-Key, "request" for X-Request-ID; dialects add their own
+    key: str
+    digest: bytes
+    expires_at: datetime
+
+
+class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+    """Work that must not be lost. Without an owner it waits for a worker."""
+
+    queue: str
+    payload: bytes = b""
+    run_at: datetime | None = None
+    rank: float = 0.0
+    owner: Owner | None = None
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A claimed job; `attempt` fences it: a write that names an older attempt changes nothing."""
+
+    id: int
+    queue: str
+    tenant: str
+    task_id: str
+    attempt: int
+    payload: bytes
+    owner: Owner
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """A task is opened: its first event, its job, and the key it is made once under.
+
+    `durable`: the call returns when all this is on disk. Otherwise it returns when it is decided, and a backend may
+    hold the rows back a short while, to write a call that ends at once as one row.
+    """
+
+    task: Task
+    job: NewJob
+    durable: bool
+    once: Once | None = None
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """The task is ours to carry."""
+
+
+class Duplicate(msgspec.Struct, frozen=True, kw_only=True):
+    """The key is known: this is its task. `same`: the digest is the same too."""
+
+    task_id: str
+    same: bool
+
+
+class Growth(msgspec.Struct, frozen=True, kw_only=True):
+    """Events of a task, to be written after number `after`; `task` is the task with them folded in.
+
+    With a final `task.state` the job of the call ends in the same step. `jobs` (callbacks) are born in it.
+    """
+
+    task: Task
+    after: int
+    events: tuple[TaskEvent, ...]
+    jobs: tuple[NewJob, ...] = ()
+
+
+class Raced(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody else wrote first; nothing of the growth was written. This is the task now."""
+
+    task: Task
+
+
+class TaskList(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of tasks, newest status first; `total` is counted up to 1,000."""
+
+    tasks: tuple[Task, ...]
+    total: int
+    cursor: str | None
+
+
+class Tasks(Protocol):
+    """Calls: opened, grown, read."""
+
+    async def open(self, opening: Opening) -> Opened | Duplicate:
+        """Open a task, or find the one its key names."""
+        ...
+
+    async def append(self, growth: Growth) -> Raced | None:
+        """Write a step of a task; returns when it is on disk (None), or what came first."""
+        ...
+
+    async def load(self, scope: Scope, task_id: str) -> Task | None:
+        """One task of that scope; a foreign one is as unknown as one that never was."""
+        ...
+
+    async def events(self, task_id: str, after: int, limit: int) -> Sequence[Happened]:
+        """Events after a number, in order."""
+        ...
+
+    async def find_once(self, tenant: str, principal: str, scope: str, key: str) -> tuple[str, bytes] | None:
+        """The task id and digest behind a key, if it has not expired."""
+        ...
+
+    async def list_tasks(self, scope: Scope, query: ListTasks) -> TaskList:
+        """A page of the scope's tasks."""
+        ...
+
+
+class Jobs(Protocol):
+    """Work that must not be lost."""
+
+    async def lease(self, queues: Sequence[str], limit: int, owner: Owner) -> Sequence[Job]:
+        """Claim due jobs that nobody of a live epoch holds, by rank; each claim is attempt + 1."""
+        ...
+
+    async def finish(self, job: Job) -> bool:
+        """The job is done and gone; False if it was no longer ours."""
+        ...
+
+    async def retry(self, job: Job, run_at: datetime) -> bool:
+        """Give the job back for later; False if it was no longer ours."""
+        ...
+
+    async def park(self, job: Job, reason: str) -> bool:
+        """Set the job aside until somebody replays it; False if it was no longer ours."""
+        ...
+
+    async def begin_epoch(self, replica: str) -> Owner:
+        """A new life of a replica: what its earlier lives held may be claimed."""
+        ...
+
+
+class Registration(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent as it shall stand in the registry."""
+
+    agent: Agent
+
+
+class StoredAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent as it stands now, and whether this registration made it."""
+
+    agent: Agent
+    created: bool
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """The id, or one of its aliases, belongs to somebody else."""
+
+    name: str
+
+
+class AgentList(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of agents, best first; beyond 1,000 `total` stays there and `exceeded` says so."""
+
+    agents: tuple[Agent, ...]
+    total: int
+    exceeded: bool
+    cursor: str | None
+
+
+class Agents(Protocol):
+    """The registry."""
+
+    async def register(self, registration: Registration) -> StoredAgent | Taken:
+        """Put an agent in, or replace its card: the owner's alone. Every card version stays readable."""
+        ...
+
+    async def find_agent(self, tenant: str, name: str, version: str | None = None) -> Agent | None:
+        """An agent by id, UUID or alias, with its current card or the one of that version."""
+        ...
+
+    async def versions(self, tenant: str, agent_id: str) -> Sequence[str]:
+        """The versions its card has had, newest first."""
+        ...
+
+    async def search(self, scope: Scope, query: Discover) -> AgentList:
+        """Agents that match, best rating first, then by id. Raises BadParams for a malformed cursor."""
+        ...
+
+    async def change_agent(
+        self, tenant: str, agent_id: str, status: AgentStatus | None, open_: bool | None, private: bool | None
+    ) -> Agent | None:
+        """Change how an agent stands; None if there is none."""
+        ...
+
+
+class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key as it is kept: never the key itself, only its keyed digest."""
+
+    key_id: str
+    digest: bytes
+    tenant: str
+    principal: str
+    name: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    agent_id: str | None = None
+    allow: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+    signing_secret: bytes | None = None  # sealed
+
+
+class Keys(Protocol):
+    """Who may do what."""
+
+    async def add_key(self, key: StoredKey) -> None:
+        """Keep a new key."""
+        ...
+
+    async def find_key(self, key_id: str) -> StoredKey | None:
+        """One key, revoked and expired ones included."""
+        ...
+
+    async def list_keys(self, tenant: str | None) -> Sequence[StoredKey]:
+        """A tenant's keys, or all, newest first."""
+        ...
+
+    async def revoke_key(self, key_id: str, at: datetime) -> bool:
+        """End a key from that time on; False if there is none."""
+        ...
+
+    async def key_used(self, key_id: str, at: datetime) -> None:
+        """Note that a key was used; at most once a minute each."""
+        ...
+
+
+class Vault(Protocol):
+    """Sealed values by name: signing keys, credentials towards agents."""
+
+    async def put_sealed(self, name: str, sealed: bytes) -> None:
+        """Keep a sealed value, replacing what was there."""
+        ...
+
+    async def get_sealed(self, name: str) -> bytes | None:
+        """A sealed value, if there is one."""
+        ...
+
+
+class Store(Tasks, Jobs, Agents, Keys, Vault, Protocol):
+    """Everything durable, in one backend."""
+
+    async def start(self) -> None:
+        """Open it, bring its schema up to date."""
+        ...
+
+    async def check(self) -> bool:
+        """Whether a commit went through within the last seconds (tries one where none was due)."""
+        ...
+
+    async def close(self) -> None:
+        """Write what is queued, leave the file tidy."""
+        ...
