@@ -1,0 +1,25 @@
+"""The only folder that opens outgoing connections."""
+
+from dragoman.net.addresses import AddressRule, Target, judge, parse
+from dragoman.net.client import Client, Streamed
+from dragoman.net.dial import DialLimits, Resolver
+from dragoman.net.errors import NetError, Reach
+from dragoman.net.origin import ClientLimits, OriginFigures
+from dragoman.net.tls import TlsProfile, TlsProfiles
+
+__all__ = [
+    "AddressRule",
+    "Client",
+    "ClientLimits",
+    "DialLimits",
+    "NetError",
+    "OriginFigures",
+    "Reach",
+    "Resolver",
+    "Streamed",
+    "Target",
+    "TlsProfile",
+    "TlsProfiles",
+    "judge",
+    "parse",
+]

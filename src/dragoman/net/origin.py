@@ -1,0 +1,196 @@
+"""One origin (scheme, host, port): its idle connections, its line of waiters, its figures, and what it taught us.
+
+Decides what becomes of a connection after each answer. How much room there is in all, and time, are the pool's.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final, Protocol, final
+
+import msgspec
+
+from dragoman.net.addresses import Target
+from dragoman.net.dial import DialLimits
+from dragoman.net.errors import Reach
+from dragoman.net.http1 import FOREVER, Connection
+from dragoman.net.requests import after_path
+from dragoman.ports.clock import Clock
+
+# What an origin taught us about its idle time is asked anew after this long: it may have been a restart.
+LEARNT_S: Final = 300.0
+_MARGIN_S: Final = 1.0
+
+
+class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many connections, for how long."""
+
+    per_origin: int = 64
+    total: int = 1024
+    idle_s: float = 60.0
+    age_s: float = 300.0
+    dial: DialLimits = DialLimits()
+
+
+class OriginFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened with one origin so far."""
+
+    open: int
+    idle: int
+    waiting: int
+    opened: int
+    reused: int
+    stale: int
+    failed: dict[Reach, int]
+
+
+class Room(Protocol):
+    """What an origin needs of the pool."""
+
+    clock: Clock
+    limits: ClientLimits
+    now: float
+
+    def crowded(self) -> bool:
+        """Whether somebody waits for room that an idle connection would take."""
+        ...
+
+    def forget(self, origin: "Origin", connection: Connection) -> None:
+        """A connection was dropped."""
+        ...
+
+    def gone(self, connection: Connection) -> None:
+        """Its socket is closed."""
+        ...
+
+
+@final
+class Waiter:
+    """A place in line: the future brings a connection, or None for leave to dial."""
+
+    __slots__ = ("deadline", "future")
+
+    def __init__(self, future: asyncio.Future[Connection | None], deadline: float) -> None:
+        """Take the place."""
+        self.future = future
+        self.deadline = deadline
+
+
+@final
+class Origin:
+    """One scheme, host and port: its connections, its line, its figures."""
+
+    __slots__ = (
+        "_learnt_s",
+        "_learnt_until",
+        "_pool",
+        "failed",
+        "idle",
+        "open",
+        "opened",
+        "reused",
+        "stale",
+        "tail",
+        "target",
+        "waiters",
+    )
+
+    def __init__(self, pool: Room, target: Target) -> None:
+        """Start without connections."""
+        self._pool = pool
+        self._learnt_s = FOREVER
+        self._learnt_until = 0.0
+        self.target = target
+        self.tail = after_path(target)
+        self.idle: list[Connection] = []
+        self.waiters: deque[Waiter] = deque()
+        self.open = 0
+        self.opened = 0
+        self.reused = 0
+        self.stale = 0
+        self.failed: dict[Reach, int] = {}
+
+    def now(self) -> float:
+        """The time of the last sweep."""
+        return self._pool.now
+
+    def release(self, connection: Connection) -> None:
+        """To the first in line, else to the top of the idle ones."""
+        now = self._pool.now
+        if connection.context is not None and connection.uses == 1:
+            connection.remember_session(self.target.host.rstrip("."))
+        if connection.retire <= now or not connection.usable():
+            self.discard(connection)
+            return
+        if self.waiters and (waiter := self.next_waiter()) is not None:
+            connection.due = waiter.deadline
+            waiter.future.set_result(connection)
+            return
+        if self._pool.crowded():
+            self.discard(connection)
+            return
+        connection.freed = now
+        idle_s = self.idle_s(now)
+        if connection.patience_s - _MARGIN_S < idle_s:
+            idle_s = connection.patience_s - _MARGIN_S
+        due = now + idle_s
+        connection.due = due if due < connection.retire else connection.retire
+        if idle_s > 0.0:
+            self.idle.append(connection)
+        else:
+            self.discard(connection)
+
+    def discard(self, connection: Connection, kind: Reach | None = None) -> None:
+        """Abort it and give its room to the next in line."""
+        if kind is not None:
+            self.count(kind)
+        if connection.broken:
+            return
+        connection.abort()
+        if connection in self.idle:
+            self.idle.remove(connection)
+        self._pool.forget(self, connection)
+
+    def went_stale(self, connection: Connection) -> None:
+        """Drop it before anybody picks it, and learn how long this origin waits."""
+        self.stale += 1
+        now = self._pool.clock.monotonic()
+        idle_s = now - connection.freed
+        # A close after less than the margin teaches nothing: nobody could stay below it.
+        if connection in self.idle and idle_s > _MARGIN_S:
+            self._learnt_s = min(self.idle_s(now), idle_s - _MARGIN_S)
+            self._learnt_until = now + LEARNT_S
+        self.discard(connection)
+
+    def gone(self, connection: Connection) -> None:
+        """The socket is closed."""
+        self.discard(connection)
+        self._pool.gone(connection)
+
+    def count(self, kind: Reach) -> None:
+        """One more request that failed."""
+        self.failed[kind] = self.failed.get(kind, 0) + 1
+
+    def idle_s(self, now: float) -> float:
+        """How long a connection to this origin may rest."""
+        configured_s = self._pool.limits.idle_s
+        return min(configured_s, self._learnt_s) if self._learnt_until > now else configured_s
+
+    def next_waiter(self) -> Waiter | None:
+        """Take the first in line who is still there."""
+        while self.waiters:
+            waiter = self.waiters.popleft()
+            if not waiter.future.done():
+                return waiter
+        return None
+
+    def figures(self) -> OriginFigures:
+        """The state as plain numbers."""
+        return OriginFigures(
+            open=self.open,
+            idle=len(self.idle),
+            waiting=sum(not waiter.future.done() for waiter in self.waiters),
+            opened=self.opened,
+            reused=self.reused,
+            stale=self.stale,
+            failed=dict(self.failed),
+        )
