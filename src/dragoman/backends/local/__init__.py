@@ -1,0 +1,1 @@
+"""The bus of a hub that is one process."""

@@ -1,0 +1,146 @@
+"""The registry's rows: agents, their names, their card versions, and what they are found by.
+
+An id, an alias or a UUID never changes hands: names are only added, and a removed agent stays as a tombstone that only
+its owner revives.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dragoman.backends.sqlite import codec
+from dragoman.backends.sqlite.connection import Connection, Value, number
+from dragoman.backends.sqlite.facets import facets, place, shelves, words
+from dragoman.backends.sqlite.sql import SQL
+from dragoman.model.agent import Agent, AgentStatus
+from dragoman.ports.store import StoredAgent, Taken
+
+
+class _AgentRow(msgspec.Struct, frozen=True, array_like=True):
+    number: int
+    doc: bytes
+
+
+class _CardRow(msgspec.Struct, frozen=True, array_like=True):
+    card: bytes
+
+
+def register(connection: Connection, agent: Agent) -> StoredAgent | Taken:
+    """Put an agent in, or replace it for its owner. Its UUID, first registration and figures stay."""
+    holder = number(connection, SQL["name_holder"], (agent.tenant, agent.id))
+    old = None if holder is None else _agent(connection, holder)
+    if old is not None and (old.id != agent.id or old.owner_id != agent.owner_id):
+        return Taken(name=agent.id)
+    if old is not None:
+        agent = msgspec.structs.replace(agent, uuid=old.uuid, registered_at=old.registered_at, figures=old.figures)
+    taken = _taken(connection, agent, holder)
+    if taken is not None:
+        return Taken(name=taken)
+    if old is None or holder is None:
+        holder = _insert(connection, agent)
+    else:
+        _replace(connection, holder, old, agent)
+    connection.executemany(SQL["add_name"], [(agent.tenant, name, holder) for name in (agent.id, *agent.aliases)])
+    connection.execute(SQL["put_card"], (holder, agent.card.version, codec.pack(agent.card))).fetchall()
+    return StoredAgent(agent=agent, created=old is None)
+
+
+def change(
+    connection: Connection,
+    tenant: str,
+    agent_id: str,
+    status: AgentStatus | None,
+    open_: bool | None,
+    private: bool | None,
+) -> Agent | None:
+    """Change how an agent stands; None if there is none, or only its tombstone."""
+    holder = number(connection, SQL["name_holder"], (tenant, agent_id))
+    old = None if holder is None else _agent(connection, holder)
+    if holder is None or old is None or old.id != agent_id or old.status is AgentStatus.REMOVED:
+        return None
+    agent = msgspec.structs.replace(
+        old,
+        status=old.status if status is None else status,
+        open=old.open if open_ is None else open_,
+        private=old.private if private is None else private,
+    )
+    _replace(connection, holder, old, agent)
+    return agent
+
+
+def find(connection: Connection, tenant: str, name: str, version: str | None) -> Agent | None:
+    """An agent by id, alias or UUID, its card the current one or that of the version; never a tombstone."""
+    agent_number = number(connection, SQL["name_holder"], (tenant, name))
+    agent = None if agent_number is None else _agent(connection, agent_number)
+    if agent is None or name not in (agent.id, *agent.aliases):
+        agent_number = number(connection, SQL["uuid_holder"], (name,))
+        agent = None if agent_number is None else _agent(connection, agent_number)
+        # A UUID names an agent of any tenant, but only one that anyone may see.
+        if agent is not None and agent.tenant != tenant and (agent.private or not agent.open):
+            return None
+    if agent is None or agent.status is AgentStatus.REMOVED:
+        return None
+    if version is None or version == agent.card.version:
+        return agent
+    rows = connection.execute(SQL["card_of_version"], (agent_number, version)).fetchall()
+    if not rows:
+        return None
+    return msgspec.structs.replace(agent, card=codec.CARD.unpack(msgspec.convert(rows[0], _CardRow).card))
+
+
+def versions(connection: Connection, tenant: str, agent_id: str) -> Sequence[str]:
+    """The versions its card has had, newest first."""
+    agent_number = number(connection, SQL["name_holder"], (tenant, agent_id))
+    rows = connection.execute(SQL["versions_of"], (agent_number,)).fetchall()
+    return [version for (version,) in msgspec.convert(rows, list[tuple[str]])]
+
+
+def _agent(connection: Connection, agent_number: int) -> Agent | None:
+    rows = connection.execute(SQL["agent_by_number"], (agent_number,)).fetchall()
+    return codec.AGENT.unpack(msgspec.convert(rows[0], _AgentRow).doc) if rows else None
+
+
+def _taken(connection: Connection, agent: Agent, own: int | None) -> str | None:
+    """A name or UUID of the agent that belongs to another."""
+    for name in (agent.id, *agent.aliases):
+        for query, key in (("name_holder", (agent.tenant, name)), ("uuid_holder", (name,))):
+            holder = number(connection, SQL[query], key)
+            if holder is not None and holder != own:
+                return name
+    holder = number(connection, SQL["uuid_holder"], (agent.uuid,))
+    return agent.uuid if holder is not None and holder != own else None
+
+
+def _standing(agent: Agent) -> tuple[Value, ...]:
+    figures = agent.figures
+    return (agent.status.value, figures.rating, figures.p95_ms, figures.availability, codec.pack(agent))
+
+
+def _insert(connection: Connection, agent: Agent) -> int:
+    row = (agent.tenant, agent.id, agent.uuid, *_standing(agent))
+    agent_number = number(connection, SQL["add_agent"], row) or 0
+    _shelve(connection, agent_number, agent)
+    return agent_number
+
+
+def _replace(connection: Connection, agent_number: int, old: Agent, agent: Agent) -> None:
+    connection.executemany(SQL["drop_facet"], [row[:6] for row in _facet_rows(agent_number, old)])
+    connection.execute(SQL["drop_text"], (agent_number,)).fetchall()
+    connection.execute(SQL["change_agent"], (agent_number, *_standing(agent))).fetchall()
+    _shelve(connection, agent_number, agent)
+
+
+def _shelve(connection: Connection, agent_number: int, agent: Agent) -> None:
+    connection.executemany(SQL["add_facet"], _facet_rows(agent_number, agent))
+    places = " ".join(place(agent.tenant, shelf) for shelf in shelves(agent))
+    if places:
+        connection.execute(SQL["add_text"], (agent_number, places, words(agent))).fetchall()
+
+
+def _facet_rows(agent_number: int, agent: Agent) -> list[tuple[Value, ...]]:
+    score = agent.figures.rating
+    return [
+        (agent.tenant, shelf, kind, value, score, agent.id, agent_number)
+        for shelf in shelves(agent)
+        for kind, value in facets(agent)
+    ]

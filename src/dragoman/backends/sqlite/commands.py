@@ -1,0 +1,257 @@
+"""What each command writes, and how a batch of them is written together.
+
+Openings first, then calls that ended at once, then steps of written tasks, then everything else, each kind in the order
+it came: an opening nobody waits for is always there for the step that follows it. A batch may be run again after a
+failure, so nothing here changes memory but the command's own outcome.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Generic, Protocol, TypeVar, final
+
+import msgspec
+
+from dragoman.backends.sqlite import codec
+from dragoman.backends.sqlite.connection import Connection, Value
+from dragoman.backends.sqlite.counted import ROW_BYTES, CountedConnection
+from dragoman.backends.sqlite.held import Held
+from dragoman.backends.sqlite.once import REQUEST
+from dragoman.backends.sqlite.sql import SQL
+from dragoman.backends.sqlite.tasks import task_anyone
+from dragoman.model.events import StatusChanged
+from dragoman.ports.store import Duplicate, Growth, NewJob, Once, Opened, Raced
+
+T = TypeVar("T")
+
+OPENED: Final = Opened()
+SNAPSHOT_BITS: Final = 8  # a long task is stored anew every 256 events, so no reader folds more than that
+
+_ADD_QUICK: Final = SQL["add_quick_task"]
+_ADD_TASK: Final = SQL["add_task"]
+_ADD_EVENT: Final = SQL["add_event"]
+_ADD_JOB: Final = SQL["add_job"]
+_CLAIM_KEY: Final = SQL["claim_key"]
+_NOTE_KEY: Final = SQL["note_key"]
+_FIND_KEY: Final = SQL["find_key_task"]
+_GROW: Final = SQL["grow_task"]
+_MOVE: Final = SQL["move_task"]
+_END_JOB: Final = SQL["end_call_job"]
+
+
+class Open(msgspec.Struct):
+    """Write an opening. Without a future nobody waits for it."""
+
+    held: Held
+    future: asyncio.Future[Opened | Duplicate] | None = None
+    outcome: Opened | Duplicate = OPENED
+    error: Exception | None = None
+
+
+class Grow(msgspec.Struct):
+    """Write a step of a task; with `held` its opening, too. `job_ids` are for the jobs born in it."""
+
+    growth: Growth
+    held: Held | None
+    job_ids: range
+    future: asyncio.Future[Raced | None]
+    outcome: Raced | None = None
+    error: Exception | None = None
+
+
+class AnyStep(Protocol):
+    """A command that is neither: it knows by itself what to write and whom to tell."""
+
+    error: Exception | None
+
+    def carry_out(self, connection: Connection) -> None:
+        """Run it inside the batch's transaction."""
+        ...
+
+    def settle(self) -> None:
+        """Tell who waits; on the loop, after the commit."""
+        ...
+
+
+@final
+class Step(Generic[T]):
+    """A function of the connection, and who waits for what it returns."""
+
+    __slots__ = ("_future", "_outcome", "_run", "error")
+
+    def __init__(self, run: Callable[[Connection], T], future: asyncio.Future[T]) -> None:
+        self._run = run
+        self._future = future
+        self._outcome: list[T] = []
+        self.error: Exception | None = None
+
+    def carry_out(self, connection: Connection) -> None:
+        """Run it; when a batch is run again the last outcome counts."""
+        self._outcome = [self._run(connection)]
+
+    def settle(self) -> None:
+        """Tell who waits."""
+        if self._future.done():
+            return
+        if self.error is not None:
+            self._future.set_exception(self.error)
+        else:
+            self._future.set_result(self._outcome[0])
+
+
+Command = Open | Grow | AnyStep
+
+
+def carry_out(connection: Connection, batch: Sequence[Command], now: Callable[[], int]) -> int:
+    """Write a batch inside the open transaction; about how many bytes of log that makes."""
+    opens: list[Open] = []
+    quick: list[Grow] = []
+    grows: list[Grow] = []
+    steps: list[AnyStep] = []
+    for command in batch:
+        if isinstance(command, Grow):
+            (quick if command.held is not None and command.growth.task.ended else grows).append(command)
+        elif isinstance(command, Open):
+            opens.append(command)
+        else:
+            steps.append(command)
+    size = 0
+    if opens or grows:
+        fresh = [command.held for command in opens if _decide(connection, command, now)]
+        fresh += [command.held for command in grows if command.held is not None]
+        size += _write_openings(connection, fresh, now)
+    if quick:
+        size += _write_quick(connection, quick, now)
+    for command in grows:
+        size += _grow(connection, command)
+    if steps:
+        counted = CountedConnection(connection)
+        for step in steps:
+            step.carry_out(counted)
+        size += counted.size
+    return size
+
+
+def _decide(connection: Connection, command: Open, now: Callable[[], int]) -> bool:
+    """Whether the opening is to be written: its key is free, or it has none that must be unique."""
+    opening = command.held.opening
+    once = opening.once
+    if once is None or once.scope == REQUEST:
+        command.outcome = OPENED
+        return True
+    task = opening.task
+    at = now()
+    if connection.execute(_CLAIM_KEY, (*_key_row(task.tenant, once, task.id), at)).fetchall():
+        command.outcome = OPENED
+        return True
+    row = connection.execute(_FIND_KEY, (task.tenant, once.principal, once.scope, once.key, at)).fetchall()[0]
+    known = msgspec.convert(row, _Known)
+    command.outcome = Duplicate(task_id=known.task_id, same=known.digest == once.digest)
+    return False
+
+
+class _Known(msgspec.Struct, frozen=True, array_like=True):
+    task_id: str
+    digest: bytes
+
+
+def _write_openings(connection: Connection, fresh: Sequence[Held], now: Callable[[], int]) -> int:
+    if not fresh:
+        return 0
+    tasks: list[tuple[Value, ...]] = []
+    size = 0
+    for held in fresh:
+        task = held.opening.task
+        doc = codec.pack(task)
+        size += len(doc) + 3 * ROW_BYTES
+        created = codec.to_micros(task.created_at)
+        tasks.append((held.number, task.id, task.tenant, task.caller_id, task.context_id, 0, created, 1, doc))
+    connection.executemany(_ADD_TASK, tasks)
+    events = [
+        (held.number << codec.SEQ_BITS | 1, codec.pack_event(codec.first_event(held.opening.task))) for held in fresh
+    ]
+    connection.executemany(_ADD_EVENT, events)
+    connection.executemany(_ADD_JOB, [_job_row(held.number, held.number, held.opening.job) for held in fresh])
+    _note_keys(connection, fresh, now)
+    return size
+
+
+def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[], int]) -> int:
+    rows: list[tuple[Value, ...]] = []
+    fresh: list[Held] = []
+    jobs: list[tuple[Value, ...]] = []
+    size = 0
+    for command in quick:
+        held = command.held
+        if held is None:
+            continue
+        growth = command.growth
+        task = growth.task
+        log = codec.pack(codec.Log(held.opening.task, growth.events))
+        size += len(log) + ROW_BYTES
+        at = codec.to_micros(task.ended_at or task.updated_at)
+        last = growth.after + len(growth.events)
+        state = codec.STATE[task.state]
+        rows.append((held.number, task.id, task.tenant, task.caller_id, task.context_id, state, at, last, log))
+        if held.opening.once is not None:
+            fresh.append(held)
+        if growth.jobs:
+            jobs += _born_jobs(held.number, command)
+    connection.executemany(_ADD_QUICK, rows)
+    if fresh:
+        _note_keys(connection, fresh, now)
+    if jobs:
+        connection.executemany(_ADD_JOB, jobs)
+    return size
+
+
+def _grow(connection: Connection, command: Grow) -> int:
+    growth = command.growth
+    task = growth.task
+    last = growth.after + len(growth.events)
+    # A change without events is kept in the document alone.
+    whole = task.ended or not growth.events or growth.after >> SNAPSHOT_BITS != last >> SNAPSHOT_BITS
+    doc = codec.pack(task) if whole else None
+    moved = next((event for event in reversed(growth.events) if isinstance(event, StatusChanged)), None)
+    if moved is None:
+        found = connection.execute(_GROW, (task.id, growth.after, last, doc)).fetchall()
+    else:
+        state, at = codec.STATE[task.state], codec.to_micros(moved.at)
+        found = connection.execute(_MOVE, (task.id, growth.after, last, doc, state, at)).fetchall()
+    if not found:
+        command.outcome = Raced(task=task_anyone(connection, task.id))
+        return 0
+    command.outcome = None
+    number = msgspec.convert(found[0], tuple[int])[0]
+    base = number << codec.SEQ_BITS
+    events = [(base | seq, codec.pack_event(event)) for seq, event in enumerate(growth.events, growth.after + 1)]
+    connection.executemany(_ADD_EVENT, events)
+    if task.ended:
+        connection.execute(_END_JOB, (number,)).fetchall()
+    connection.executemany(_ADD_JOB, _born_jobs(number, command))
+    return sum(len(body) for _, body in events) + len(doc or b"") + 3 * ROW_BYTES
+
+
+def _note_keys(connection: Connection, fresh: Iterable[Held], now: Callable[[], int]) -> None:
+    rows: list[tuple[Value, ...]] = []
+    for held in fresh:
+        once = held.opening.once
+        if once is not None and once.scope == REQUEST:
+            task = held.opening.task
+            rows.append((*_key_row(task.tenant, once, task.id), now()))
+    if rows:
+        connection.executemany(_NOTE_KEY, rows)
+
+
+def _key_row(tenant: str, once: Once, task_id: str) -> tuple[Value, ...]:
+    expires = codec.to_micros(once.expires_at)
+    return (tenant, once.principal, once.scope, once.key, task_id, once.digest, expires)
+
+
+def _born_jobs(number: int, command: Grow) -> list[tuple[Value, ...]]:
+    return [_job_row(job_id, number, job) for job_id, job in zip(command.job_ids, command.growth.jobs, strict=True)]
+
+
+def _job_row(job_id: int, number: int, job: NewJob) -> tuple[Value, ...]:
+    run_at = None if job.run_at is None else codec.to_micros(job.run_at)
+    replica, epoch = (None, None) if job.owner is None else (job.owner.replica, job.owner.epoch)
+    return (job_id, number, job.queue, job.rank, run_at, job.payload, replica, epoch)

@@ -1,0 +1,86 @@
+"""The open file: its lock, its connections, the writer and the readers on them. Knows nothing of what is stored."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar, final
+
+from dragoman.backends.sqlite import schema
+from dragoman.backends.sqlite.checkpoint import Checkpoints
+from dragoman.backends.sqlite.commands import Command, Step
+from dragoman.backends.sqlite.connection import Connect, Connection, prepare
+from dragoman.backends.sqlite.lock import FileLock
+from dragoman.backends.sqlite.readers import Readers
+from dragoman.backends.sqlite.writer import Writer
+
+T = TypeVar("T")
+
+
+@final
+class StoreFile:
+    """A file that this process, and no other, has open."""
+
+    __slots__ = ("_checkpoints", "_lock", "_loop", "_readers", "connection", "writer")
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        connect: Connect,
+        now: Callable[[], int],
+        settle: Callable[[Sequence[Command]], None],
+        held: Callable[[], int],
+        wal_mib: float,
+        readers: int,
+        inline: bool,
+    ) -> None:
+        """Lock it, open it, bring its schema up to date. Raises StoreInUse, SchemaTooNew."""
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = FileLock(path)
+        self._lock.acquire()
+        try:
+            self.connection = _open(path, connect, now())
+            self._checkpoints = Checkpoints(path, wal_mib)
+            connections = [self.connection] if inline else [_reader(path, connect) for _ in range(readers)]
+            if not inline:
+                self._checkpoints.start(path, connect)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._loop = asyncio.get_running_loop()
+        self._readers = Readers(connections, threads=not inline)
+        self.writer = Writer(self.connection, self._checkpoints, now, settle, held, inline=inline)
+
+    async def write(self, run: Callable[[Connection], T]) -> T:
+        """What the function returns, once all it wrote is on disk."""
+        self.writer.refuse_if_full()
+        future: asyncio.Future[T] = self._loop.create_future()
+        self.writer.submit(Step(run, future))
+        return await future
+
+    async def read(self, run: Callable[[Connection], T]) -> T:
+        """What the function finds in the last commit."""
+        return await self._readers.read(run)
+
+    async def close(self) -> None:
+        """Write all that was taken, copy the log into the database, let go of the file."""
+        await self._readers.stop()
+        self._checkpoints.stop()
+        await self.writer.stop()
+        self._lock.release()
+
+
+def _open(path: Path, connect: Connect, now: int) -> Connection:
+    # Made before SQLite does: its log and index files take their mode from it.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    connection = connect(path)
+    prepare(connection, reads_only=False)
+    schema.migrate(connection, schema.migrations(), now)
+    return connection
+
+
+def _reader(path: Path, connect: Connect) -> Connection:
+    connection = connect(path)
+    prepare(connection, reads_only=True)
+    return connection

@@ -1,0 +1,301 @@
+-- Every statement of the SQLite store. A name, what it is for, the statement. Parameters are always bound.
+
+-- name: create_schema_version
+-- Where the applied migrations stand.
+CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL);
+
+-- name: schema_version
+-- The last migration applied; NULL in a new file.
+SELECT max(version) FROM schema_version;
+
+-- name: add_schema_version
+-- Note a migration.
+INSERT INTO schema_version (version, name, applied_at) VALUES (?1, ?2, ?3);
+
+-- name: last_task_number
+-- Where the numbers of tasks go on after a start.
+SELECT max(number) FROM task;
+
+-- name: last_job_id
+-- Where the numbers of jobs that are not calls go on after a start.
+SELECT max(id) FROM job;
+
+-- name: pulse
+-- A write of no meaning, to see that writing works.
+INSERT INTO pulse (id, at) VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET at = excluded.at;
+
+-- name: add_quick_task
+-- A call that ended while its opening was held: one row.
+INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, log)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+
+-- name: add_task
+-- The opening of a call.
+INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, doc)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+
+-- name: add_event
+-- One event under its key.
+INSERT INTO event (key, body) VALUES (?1, ?2);
+
+-- name: grow_task
+-- A step that leaves the state: no index is touched. Only from the event number it expects, never after the end.
+UPDATE task SET last_seq = ?3, doc = coalesce(?4, doc)
+WHERE id = ?1 AND last_seq = ?2 AND state < 4
+RETURNING number;
+
+-- name: move_task
+-- A step that may change the state. Only from the event number it expects, never after the end.
+UPDATE task SET last_seq = ?3, doc = coalesce(?4, doc), state = ?5,
+  state_at = CASE state WHEN ?5 THEN state_at ELSE ?6 END
+WHERE id = ?1 AND last_seq = ?2 AND state < 4
+RETURNING number;
+
+-- name: task_anyone
+-- A task whoever owns it: for the loser of a race, who had it already.
+SELECT number, doc, log FROM task WHERE id = ?1;
+
+-- name: task_of_scope
+-- The one way to a task for its callers: tenant and principal are part of the question.
+SELECT number, doc, log FROM task WHERE id = ?1 AND tenant = ?2 AND (?3 IS NULL OR caller = ?3);
+
+-- name: task_by_number
+-- A task that a listing found.
+SELECT number, doc, log FROM task WHERE number = ?1;
+
+-- name: events_between
+-- Events of one task: keys above the first, up to the second.
+SELECT key, body FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3;
+
+-- name: tasks_of_caller
+-- A caller's tasks, newest status first, after a position.
+SELECT state_at, number FROM task
+WHERE tenant = :tenant AND caller = :caller AND state_at <= :at AND state_at >= :since
+  AND (state_at < :at OR number < :number) AND (:state IS NULL OR state = :state)
+ORDER BY state_at DESC, number DESC LIMIT :limit;
+
+-- name: tasks_not_completed
+-- The same for one state other than completed.
+SELECT state_at, number FROM task
+WHERE tenant = :tenant AND caller = :caller AND state = :state AND state <> 4
+  AND state_at <= :at AND state_at >= :since AND (state_at < :at OR number < :number)
+ORDER BY state_at DESC, number DESC LIMIT :limit;
+
+-- name: tasks_of_context
+-- The same for one conversation.
+SELECT state_at, number FROM task
+WHERE tenant = :tenant AND context = :context AND state_at <= :at AND state_at >= :since
+  AND (state_at < :at OR number < :number) AND (:state IS NULL OR state = :state)
+  AND (:caller IS NULL OR caller = :caller)
+ORDER BY state_at DESC, number DESC LIMIT :limit;
+
+-- name: next_caller
+-- The callers of a tenant, one after the other.
+SELECT caller FROM task WHERE tenant = ?1 AND caller > ?2 ORDER BY caller LIMIT 1;
+
+-- name: claim_key
+-- Take a key for a task, if it is free or has expired; one row if it is ours now.
+INSERT INTO idem (tenant, principal, scope, key, task, digest, expires) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (tenant, principal, scope, key)
+DO UPDATE SET task = excluded.task, digest = excluded.digest, expires = excluded.expires WHERE idem.expires <= ?8
+RETURNING task;
+
+-- name: note_key
+-- Keep a request id beside its task, unless an older one still holds it.
+INSERT INTO idem (tenant, principal, scope, key, task, digest, expires) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (tenant, principal, scope, key)
+DO UPDATE SET task = excluded.task, digest = excluded.digest, expires = excluded.expires WHERE idem.expires <= ?8;
+
+-- name: find_key_task
+-- The task behind a key that has not expired.
+SELECT task, digest FROM idem WHERE tenant = ?1 AND principal = ?2 AND scope = ?3 AND key = ?4 AND expires > ?5;
+
+-- name: add_job
+-- A job; its owner counts only in the replica's present epoch. Born owned, it is in its first attempt.
+INSERT INTO job (id, task, queue, rank, run_at, payload, replica, epoch, attempt)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6,
+  (SELECT id FROM replica WHERE id = ?7 AND epoch = ?8), (SELECT epoch FROM replica WHERE id = ?7 AND epoch = ?8),
+  (SELECT count(*) FROM replica WHERE id = ?7 AND epoch = ?8));
+
+-- name: end_call_job
+-- The call has ended, so has its job.
+DELETE FROM job WHERE id = ?1;
+
+-- name: next_epoch
+-- A replica begins anew.
+INSERT INTO replica (id, epoch) VALUES (?1, 1) ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1 RETURNING epoch;
+
+-- name: release_jobs
+-- What earlier lives of a replica held waits again.
+UPDATE job SET replica = NULL, epoch = NULL WHERE replica = ?1 AND epoch < ?2;
+
+-- name: epoch_of
+-- The present epoch of a replica.
+SELECT epoch FROM replica WHERE id = ?1;
+
+-- name: wake_jobs
+-- Sleeping jobs whose time has come wait again.
+UPDATE job SET run_at = NULL WHERE id IN (
+  SELECT id FROM job WHERE run_at <= ?1 AND run_at IS NOT NULL AND replica IS NULL AND parked IS NULL
+  ORDER BY run_at LIMIT 1000);
+
+-- name: waiting_jobs
+-- The first jobs of one queue that nobody holds.
+SELECT rank, id FROM job WHERE queue = ?1 AND replica IS NULL AND parked IS NULL AND run_at IS NULL
+ORDER BY rank, id LIMIT ?2;
+
+-- name: claim_job
+-- Take one job.
+UPDATE job SET replica = ?2, epoch = ?3, attempt = attempt + 1 WHERE id = ?1 AND replica IS NULL
+RETURNING id, queue, (SELECT tenant FROM task WHERE task.number = job.task),
+          (SELECT task.id FROM task WHERE task.number = job.task), attempt, payload;
+
+-- name: finish_job
+-- Done; only for the owner and attempt that hold it.
+DELETE FROM job WHERE id = ?1 AND replica = ?2 AND epoch = ?3 AND attempt = ?4 RETURNING id;
+
+-- name: retry_job
+-- Later; only for the owner and attempt that hold it.
+UPDATE job SET replica = NULL, epoch = NULL, run_at = ?5
+WHERE id = ?1 AND replica = ?2 AND epoch = ?3 AND attempt = ?4 RETURNING id;
+
+-- name: park_job
+-- Set aside; only for the owner and attempt that hold it.
+UPDATE job SET replica = NULL, epoch = NULL, parked = ?5
+WHERE id = ?1 AND replica = ?2 AND epoch = ?3 AND attempt = ?4 RETURNING id;
+
+-- name: name_holder
+-- Whose a name is: the agent that has, or once had, it as id or alias.
+SELECT agent FROM agent_name WHERE tenant = ?1 AND name = ?2;
+
+-- name: uuid_holder
+-- Whose a UUID is, in any tenant.
+SELECT number FROM agent WHERE uuid = ?1;
+
+-- name: agent_by_number
+-- An agent as it stands.
+SELECT number, doc FROM agent WHERE number = ?1;
+
+-- name: add_agent
+-- A new agent gets a number.
+INSERT INTO agent (tenant, id, uuid, status, score, p95_ms, availability, doc) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+RETURNING number;
+
+-- name: change_agent
+-- How an agent stands now.
+UPDATE agent SET status = ?2, score = ?3, p95_ms = ?4, availability = ?5, doc = ?6 WHERE number = ?1;
+
+-- name: add_name
+-- An id or alias belongs to an agent from now on.
+INSERT INTO agent_name (tenant, name, agent) VALUES (?1, ?2, ?3) ON CONFLICT (tenant, name) DO NOTHING;
+
+-- name: put_card
+-- A version of a card; said again it becomes the newest.
+REPLACE INTO card_version (agent, version, card) VALUES (?1, ?2, ?3);
+
+-- name: card_of_version
+-- A card as it was in one version.
+SELECT card FROM card_version WHERE agent = ?1 AND version = ?2;
+
+-- name: versions_of
+-- The versions a card has had, newest first.
+SELECT version FROM card_version WHERE agent = ?1 ORDER BY number DESC;
+
+-- name: add_facet
+-- One thing an agent is found by.
+INSERT INTO agent_facet (tenant, shelf, kind, value, score, id, agent) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: drop_facet
+-- One thing it is no longer found by.
+DELETE FROM agent_facet WHERE tenant = ?1 AND shelf = ?2 AND kind = ?3 AND value = ?4 AND score = ?5 AND id = ?6;
+
+-- name: add_text
+-- The words an agent is found by.
+INSERT INTO agent_text (rowid, place, words) VALUES (?1, ?2, ?3);
+
+-- name: drop_text
+-- Forget its words.
+DELETE FROM agent_text WHERE rowid = ?1;
+
+-- name: facet_size
+-- How common a facet is, counted no further than needed to choose the rarest.
+SELECT count(*) FROM (SELECT 1 FROM agent_facet
+  WHERE tenant = ?1 AND shelf = ?2 AND kind = ?3 AND value = ?4 LIMIT ?5);
+
+-- name: has_facet
+-- Whether an agent has a facet.
+SELECT count(*) FROM agent_facet WHERE tenant = ?1 AND shelf = ?2 AND kind = ?3 AND value = ?4 AND score = ?5 AND id = ?6;
+
+-- name: words_size
+-- How common words are, counted no further than needed to choose how to look them up.
+SELECT count(*) FROM (SELECT rowid FROM agent_text WHERE agent_text MATCH ?1 LIMIT ?2);
+
+-- name: walk_agents
+-- Agents with one facet, best first, after a position; those that lack another facet, a word or a figure are passed.
+-- Words of few agents are looked up once, all of them; a common word is looked up for each agent on the way.
+SELECT f.score, f.id, f.agent FROM agent_facet AS f
+WHERE f.tenant = :tenant AND f.shelf = :shelf AND f.kind = :kind AND f.value = :value
+  AND f.score <= :score AND f.score >= :least AND (f.score < :score OR f.id > :id)
+  AND (:must IS NULL OR NOT EXISTS (
+    SELECT 1 FROM json_each(:must) AS m WHERE NOT EXISTS (
+      SELECT 1 FROM agent_facet AS p
+      WHERE p.tenant = f.tenant AND p.shelf = f.shelf AND p.kind = json_extract(m.value, '$[0]')
+        AND p.value = json_extract(m.value, '$[1]') AND p.score = f.score AND p.id = f.id)))
+  AND (:words IS NULL OR f.agent IN (SELECT rowid FROM agent_text WHERE agent_text MATCH :words))
+  AND (:common IS NULL OR EXISTS (SELECT 1 FROM agent_text WHERE agent_text MATCH :common AND rowid = f.agent))
+  AND (:figures IS NULL OR EXISTS (
+    SELECT 1 FROM agent AS a WHERE a.number = f.agent AND a.p95_ms <= :p95_ms AND a.availability >= :availability))
+ORDER BY f.score DESC, f.id LIMIT :limit OFFSET :offset;
+
+-- name: count_agents
+-- How many a walk would find, counted to one more than is shown.
+SELECT count(*) FROM (SELECT 1 FROM agent_facet AS f
+WHERE f.tenant = :tenant AND f.shelf = :shelf AND f.kind = :kind AND f.value = :value AND f.score >= :least
+  AND (:must IS NULL OR NOT EXISTS (
+    SELECT 1 FROM json_each(:must) AS m WHERE NOT EXISTS (
+      SELECT 1 FROM agent_facet AS p
+      WHERE p.tenant = f.tenant AND p.shelf = f.shelf AND p.kind = json_extract(m.value, '$[0]')
+        AND p.value = json_extract(m.value, '$[1]') AND p.score = f.score AND p.id = f.id)))
+  AND (:words IS NULL OR f.agent IN (SELECT rowid FROM agent_text WHERE agent_text MATCH :words))
+  AND (:figures IS NULL OR EXISTS (
+    SELECT 1 FROM agent AS a WHERE a.number = f.agent AND a.p95_ms <= :p95_ms AND a.availability >= :availability))
+LIMIT :limit);
+
+-- name: agents_with_words
+-- Agents whose words match, unranked, up to a number of candidates.
+SELECT a.score, a.id, a.number FROM agent_text CROSS JOIN agent AS a ON a.number = agent_text.rowid
+WHERE agent_text MATCH :words AND a.tenant = :tenant AND a.score >= :least
+  AND a.p95_ms <= :p95_ms AND a.availability >= :availability
+LIMIT :limit;
+
+-- name: add_key
+-- A new key.
+INSERT INTO api_key (id, tenant, created, revoked, used, doc) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: key_by_id
+-- One key.
+SELECT doc, revoked, used FROM api_key WHERE id = ?1;
+
+-- name: keys_of_tenant
+-- A tenant's keys, newest first.
+SELECT doc, revoked, used FROM api_key WHERE tenant = ?1 ORDER BY created DESC, id DESC;
+
+-- name: all_keys
+-- All keys, newest first.
+SELECT doc, revoked, used FROM api_key ORDER BY created DESC, id DESC;
+
+-- name: revoke_key
+-- End a key; the first end stays.
+UPDATE api_key SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING id;
+
+-- name: use_key
+-- Note a use, at most once a minute.
+UPDATE api_key SET used = ?2 WHERE id = ?1 AND (used IS NULL OR used <= ?2 - 60000000);
+
+-- name: put_sealed
+-- Keep a sealed value.
+INSERT INTO sealed (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: get_sealed
+-- A sealed value.
+SELECT value FROM sealed WHERE name = ?1;

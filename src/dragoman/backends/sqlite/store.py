@@ -1,0 +1,387 @@
+"""The store on SQLite: which command goes to the writer, which question to a reader, and what is answered from memory.
+
+    open   ──► held ─────────┐
+    append ──► writer queue ─┴─► one thread, one commit per batch ─► callers, then the bus
+    load, events, search … ──► readers, after a look at what is held
+
+Everything here runs on the loop. A plain call costs two steps here and no SQL: `open` holds it, `append` queues it.
+What is held was never shown as an event: `events` tells only what is on disk.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final, final
+
+import msgspec
+
+from dragoman.backends.sqlite import agents, codec, jobs, keys, listing, search, tasks
+from dragoman.backends.sqlite.commands import OPENED, Command, Grow, Open
+from dragoman.backends.sqlite.connection import Connect, Connection, connect, number
+from dragoman.backends.sqlite.file import StoreFile
+from dragoman.backends.sqlite.held import Held, HeldOpenings, belongs
+from dragoman.backends.sqlite.once import REQUEST, RecentKeys, name_of
+from dragoman.backends.sqlite.sql import SQL
+from dragoman.model.agent import Agent, AgentStatus
+from dragoman.model.errors import Conflict
+from dragoman.model.events import Happened
+from dragoman.model.operations import Discover, ListTasks
+from dragoman.model.task import Task
+from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, task_topic
+from dragoman.ports.clock import Clock
+from dragoman.ports.store import (
+    AgentList,
+    Duplicate,
+    Growth,
+    Job,
+    Opened,
+    Opening,
+    Owner,
+    Raced,
+    Registration,
+    Scope,
+    StoredAgent,
+    StoredKey,
+    Taken,
+    TaskList,
+)
+
+PAYLOAD_BYTES: Final = 32 * 1024  # more than this a listener reads from the store
+FRESH_COMMIT_S: Final = 5.0
+CHECK_S: Final = 2.0
+USE_NOTED_S: Final = 60.0
+USES_KNOWN: Final = 10_000
+
+_NO_IDS: Final = range(0)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@final
+class SqliteStore:
+    """Everything durable, in one file that one process has open."""
+
+    _file: StoreFile
+    _loop: asyncio.AbstractEventLoop
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Clock,
+        bus: Bus,
+        hold_s: float = 0.1,
+        wal_mib: float = 64,
+        readers: int = 2,
+        connect: Connect = connect,
+        inline: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._bus = bus
+        self._held = HeldOpenings(clock, hold_s, self._write_opening)
+        self._recent = RecentKeys()
+        self._uses: dict[str, datetime] = {}
+        self._next_task = 1
+        self._next_job = jobs.OTHER_JOBS
+        self._last_commit: float | None = None
+        self._open_file = partial(
+            StoreFile,
+            path,
+            connect=connect,
+            now=self._now,
+            settle=self._settle,
+            held=self._held.__len__,
+            wal_mib=wal_mib,
+            readers=readers,
+            inline=inline,
+        )
+
+    # Life
+
+    async def start(self) -> None:
+        """Open the file and bring its schema up to date. Raises StoreInUse when another process has it open."""
+        self._loop = asyncio.get_running_loop()
+        self._file = self._open_file()
+        connection = self._file.connection
+        self._next_task = (number(connection, SQL["last_task_number"]) or 0) + 1
+        self._next_job = max((number(connection, SQL["last_job_id"]) or 0) + 1, jobs.OTHER_JOBS)
+
+    async def check(self) -> bool:
+        """Whether a commit went through within the last seconds; tries one where none was due."""
+        if self._last_commit is not None and self._clock.monotonic() - self._last_commit < FRESH_COMMIT_S:
+            return True
+        now = self._now()
+        try:
+            async with asyncio.timeout(CHECK_S):
+                await self._file.write(lambda connection: connection.execute(SQL["pulse"], (now,)).fetchall())
+        except Exception:  # noqa: BLE001 - whatever it is, the store does not write
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Write what is held and queued, leave the file tidy."""
+        try:
+            await self._write_held(None)
+        finally:
+            self._held.stop()
+            await self._file.close()
+
+    # Tasks
+
+    async def open(self, opening: Opening) -> Opened | Duplicate:
+        """Open a task, or find the one its key names. A plain opening is held, not written.
+
+        A request id is matched with recent ones only, so that nothing is awaited for it; `find_once` knows the others.
+        """
+        once = opening.once
+        if once is not None:
+            known = self._recent.find(name_of(opening.task.tenant, once), self._clock.now())
+            if known is not None and known[0] != opening.task.id:
+                return Duplicate(task_id=known[0], same=known[1] == once.digest)
+        self._file.writer.refuse_if_full()
+        task_number = self._next_task
+        self._next_task = task_number + 1
+        if once is not None and once.scope == REQUEST:
+            # At once, not after the commit: a repeat that comes meanwhile is joined to this call.
+            self._recent.remember(opening.task.tenant, once, opening.task.id)
+        if opening.durable or (once is not None and once.scope != REQUEST):
+            future: asyncio.Future[Opened | Duplicate] = self._loop.create_future()
+            self._file.writer.submit(Open(Held(opening, task_number, 0.0, True), future))
+            return await future
+        self._held.hold(opening, task_number)
+        return OPENED
+
+    async def append(self, growth: Growth) -> Raced | None:
+        """Write a step of a task; returns when it is on disk (None), or what came first.
+
+        Raises TaskNotFound for an unknown task, Conflict beyond 1,048,575 events.
+        """
+        if growth.after + len(growth.events) > codec.MAX_SEQ:
+            raise Conflict(f"A task has at most {codec.MAX_SEQ} events.", task_id=growth.task.id)
+        writer = self._file.writer
+        writer.refuse_if_full()
+        held = self._held.take(growth.task.id)
+        if held is not None and growth.after != held.opening.task.last_seq:
+            held.writing = False
+            return Raced(task=held.opening.task)
+        future: asyncio.Future[Raced | None] = self._loop.create_future()
+        job_ids = self._job_ids(len(growth.jobs)) if growth.jobs else _NO_IDS
+        writer.submit(Grow(growth, held, job_ids, future))
+        return await future
+
+    async def load(self, scope: Scope, task_id: str) -> Task | None:
+        """One task of that scope; what is held is found in memory, as it was opened."""
+        held = self._held.find(task_id)
+        if held is not None:
+            return held.opening.task if belongs(held.opening.task, scope) else None
+        return await self._file.read(lambda connection: tasks.load(connection, scope, task_id))
+
+    async def events(self, task_id: str, after: int, limit: int) -> Sequence[Happened]:
+        """Events after a number that are on disk, in order."""
+        return await self._file.read(lambda connection: tasks.events(connection, task_id, after, limit))
+
+    async def find_once(self, tenant: str, principal: str, scope: str, key: str) -> tuple[str, bytes] | None:
+        """The task id and digest behind a key, if it has not expired."""
+        now = self._clock.now()
+        name = (tenant, principal, scope, key)
+        known = self._recent.find(name, now)
+        if known is not None:
+            return known
+        micros = codec.to_micros(now)
+        return await self._file.read(lambda connection: tasks.find_once(connection, name, micros))
+
+    async def list_tasks(self, scope: Scope, query: ListTasks) -> TaskList:
+        """A page of the scope's tasks; those that are held are written first, so that none is missing."""
+        await self._write_held(scope)
+        return await self._file.read(lambda connection: listing.list_tasks(connection, scope, query))
+
+    # Jobs
+
+    async def lease(self, queues: Sequence[str], limit: int, owner: Owner) -> Sequence[Job]:
+        """Claim due jobs that nobody of a live epoch holds, by rank; each claim is attempt + 1."""
+        now = self._now()
+        return await self._file.write(lambda connection: jobs.lease(connection, queues, limit, owner, now))
+
+    async def finish(self, job: Job) -> bool:
+        """The job is done and gone; False if it was no longer ours."""
+        return await self._file.write(lambda connection: jobs.finish(connection, job))
+
+    async def retry(self, job: Job, run_at: datetime) -> bool:
+        """Give the job back for later; False if it was no longer ours."""
+        due = codec.to_micros(run_at)
+        return await self._file.write(lambda connection: jobs.retry(connection, job, due))
+
+    async def park(self, job: Job, reason: str) -> bool:
+        """Set the job aside until somebody replays it; False if it was no longer ours."""
+        return await self._file.write(lambda connection: jobs.park(connection, job, reason))
+
+    async def begin_epoch(self, replica: str) -> Owner:
+        """A new life of a replica: what its earlier lives held may be claimed."""
+        return await self._file.write(lambda connection: jobs.begin_epoch(connection, replica))
+
+    # Agents
+
+    async def register(self, registration: Registration) -> StoredAgent | Taken:
+        """Put an agent in, or replace its card: the owner's alone. Every card version stays readable."""
+        agent = registration.agent
+        stored = await self._file.write(lambda connection: agents.register(connection, agent))
+        if isinstance(stored, StoredAgent):
+            self._tell_agent(agent.tenant, agent.id)
+        return stored
+
+    async def find_agent(self, tenant: str, name: str, version: str | None = None) -> Agent | None:
+        """An agent by id, UUID or alias, with its current card or the one of that version."""
+        return await self._file.read(lambda connection: agents.find(connection, tenant, name, version))
+
+    async def versions(self, tenant: str, agent_id: str) -> Sequence[str]:
+        """The versions its card has had, newest first."""
+        return await self._file.read(lambda connection: agents.versions(connection, tenant, agent_id))
+
+    async def search(self, scope: Scope, query: Discover) -> AgentList:
+        """Agents that match, best rating first, then by id. Raises BadParams for a malformed cursor."""
+        return await self._file.read(lambda connection: search.search(connection, scope, query))
+
+    async def change_agent(
+        self, tenant: str, agent_id: str, status: AgentStatus | None, open_: bool | None, private: bool | None
+    ) -> Agent | None:
+        """Change how an agent stands; None if there is none."""
+
+        def change(connection: Connection) -> Agent | None:
+            return agents.change(connection, tenant, agent_id, status, open_, private)
+
+        agent = await self._file.write(change)
+        if agent is not None:
+            self._tell_agent(tenant, agent_id)
+        return agent
+
+    # Keys and sealed values
+
+    async def add_key(self, key: StoredKey) -> None:
+        """Keep a new key."""
+        await self._file.write(lambda connection: keys.add_key(connection, key))
+
+    async def find_key(self, key_id: str) -> StoredKey | None:
+        """One key, revoked and expired ones included."""
+        return await self._file.read(lambda connection: keys.find_key(connection, key_id))
+
+    async def list_keys(self, tenant: str | None) -> Sequence[StoredKey]:
+        """A tenant's keys, or all, newest first."""
+        return await self._file.read(lambda connection: keys.list_keys(connection, tenant))
+
+    async def revoke_key(self, key_id: str, at: datetime) -> bool:
+        """End a key from that time on; False if there is none."""
+        known = await self._file.write(lambda connection: keys.revoke_key(connection, key_id, at))
+        if known:
+            self._bus.publish(KEY_REVOKED, key_id.encode())
+        return known
+
+    async def key_used(self, key_id: str, at: datetime) -> None:
+        """Note that a key was used; at most once a minute each."""
+        last = self._uses.get(key_id)
+        if last is not None and (at - last).total_seconds() < USE_NOTED_S:
+            return
+        if len(self._uses) >= USES_KNOWN:
+            self._uses.clear()
+        self._uses[key_id] = at
+        await self._file.write(lambda connection: keys.key_used(connection, key_id, at))
+
+    async def put_sealed(self, name: str, sealed: bytes) -> None:
+        """Keep a sealed value, replacing what was there."""
+        await self._file.write(lambda connection: keys.put_sealed(connection, name, sealed))
+
+    async def get_sealed(self, name: str) -> bytes | None:
+        """A sealed value, if there is one."""
+        return await self._file.read(lambda connection: keys.get_sealed(connection, name))
+
+    # After a commit
+
+    def _settle(self, batch: Sequence[Command]) -> None:
+        """Tell everyone who waited for a batch, then whoever listens."""
+        committed = False
+        for command in batch:
+            committed = committed or command.error is None
+            if isinstance(command, Grow):
+                self._settle_growth(command)
+            elif isinstance(command, Open):
+                self._settle_opening(command)
+            else:
+                command.settle()
+        if committed:
+            self._last_commit = self._clock.monotonic()
+
+    def _settle_growth(self, command: Grow) -> None:
+        held = command.held
+        future = command.future
+        if command.error is not None:
+            if held is not None:
+                self._held.failed(held)
+            if not future.done():
+                future.set_exception(command.error)
+            return
+        if held is not None:
+            self._held.written(held)
+        if not future.done():
+            future.set_result(command.outcome)
+        if command.outcome is None:
+            growth = command.growth
+            topic = task_topic(growth.task.id)
+            if self._bus.wants(topic):
+                first = held is not None
+                self._tell_events(topic, codec.numbered(growth.events, growth.after), growth.task if first else None)
+
+    def _settle_opening(self, command: Open) -> None:
+        held, future = command.held, command.future
+        task, once = held.opening.task, held.opening.once
+        if command.error is not None:
+            if self._held.find(task.id) is held:
+                self._held.failed(held)
+            elif once is not None:
+                self._recent.forget(task.tenant, once, task.id)
+            if future is not None and not future.done():
+                future.set_exception(command.error)
+            return
+        self._held.written(held)
+        if command.outcome is OPENED:
+            if once is not None:
+                self._recent.remember(task.tenant, once, task.id)
+            topic = task_topic(task.id)
+            if self._bus.wants(topic):
+                self._tell_events(topic, [], task)
+        if future is not None and not future.done():
+            future.set_result(command.outcome)
+
+    def _tell_events(self, topic: str, happened: list[Happened], opened: Task | None) -> None:
+        if opened is not None:
+            happened.insert(0, Happened(seq=1, event=codec.first_event(opened)))
+        try:
+            payload = _encode(happened)
+        except OverflowError:
+            payload = b""  # A number too big for MessagePack: the listener reads the store.
+        self._bus.publish(topic, payload if len(payload) < PAYLOAD_BYTES else b"")
+
+    def _tell_agent(self, tenant: str, agent_id: str) -> None:
+        self._bus.publish(AGENTS_CHANGED, f"{tenant}\n{agent_id}".encode())
+
+    # What is held
+
+    def _write_opening(self, held: Held) -> None:
+        self._file.writer.submit(Open(held))
+
+    async def _write_held(self, scope: Scope | None) -> None:
+        waiting: list[asyncio.Future[Opened | Duplicate]] = []
+        for held in self._held.waiting(scope):
+            held.writing = True
+            future: asyncio.Future[Opened | Duplicate] = self._loop.create_future()
+            self._file.writer.submit(Open(held, future))
+            waiting.append(future)
+        for future in waiting:
+            await future
+
+    def _job_ids(self, count: int) -> range:
+        first = self._next_job
+        self._next_job = first + count
+        return range(first, self._next_job)
+
+    def _now(self) -> int:
+        return codec.to_micros(self._clock.now())

@@ -1,0 +1,1 @@
+"""What every backend of a port must do: one suite per port, run on each."""

@@ -1,0 +1,66 @@
+"""Every statement goes by an index and sorts nothing."""
+
+import re
+import sqlite3
+from typing import Final
+
+import pytest
+
+from dragoman.backends.sqlite import schema
+from dragoman.backends.sqlite.sql import SQL
+
+# A line of a plan that would be a fault anywhere else, and why it is none here.
+ALLOWED: Final[dict[str, dict[str, str]]] = {
+    "drop_text": {"SCAN agent_text VIRTUAL TABLE INDEX 0:=": "by rowid: one row of the text index"},
+    "facet_size": {"SCAN (subquery-1)": "the rows just found, as many as are asked for"},
+    "words_size": {
+        "SCAN agent_text VIRTUAL TABLE INDEX 0:M2": "the text index's own look-up, as many rows as are asked for",
+        "SCAN (subquery-1)": "the rows just found",
+    },
+    "walk_agents": {
+        "SCAN m VIRTUAL TABLE INDEX 1:": "the facets asked for, a parameter",
+        "SCAN agent_text VIRTUAL TABLE INDEX 0:M2": "the text index's own look-up, for words of few agents",
+        "SCAN agent_text VIRTUAL TABLE INDEX 0:=M2": "one row of the text index, by rowid",
+    },
+    "count_agents": {
+        "SCAN m VIRTUAL TABLE INDEX 1:": "the facets asked for, a parameter",
+        "SCAN agent_text VIRTUAL TABLE INDEX 0:M2": "the text index's own look-up, once",
+        "SCAN (subquery-5)": "the rows just found, at most 1,001",
+    },
+    "agents_with_words": {
+        "SCAN agent_text VIRTUAL TABLE INDEX 0:M2": "the text index's own look-up, at most 1,001 rows"
+    },
+    "all_keys": {"SCAN api_key USING INDEX api_key_created": "asks for all there are, in their order"},
+}
+
+
+@pytest.fixture(scope="module")
+def database() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    schema.migrate(connection, schema.migrations(), 0)
+    return connection
+
+
+def plan(database: sqlite3.Connection, sql: str) -> list[str]:
+    names = set(re.findall(r":([a-z_0-9]+)", sql))
+    places = max(map(int, re.findall(r"\?(\d+)", sql)), default=0)
+    parameters = dict.fromkeys(names) if names else [None] * places
+    return [str(row[3]) for row in database.execute("EXPLAIN QUERY PLAN " + sql, parameters)]
+
+
+@pytest.mark.parametrize("name", sorted(SQL))
+def test_a_statement_scans_no_table_and_sorts_nothing(database: sqlite3.Connection, name: str) -> None:
+    faults = {line for line in plan(database, SQL[name]) if "SCAN" in line or "TEMP B-TREE" in line}
+    assert faults == set(ALLOWED.get(name, {}))
+
+
+def test_the_check_would_notice_a_scan_and_a_sort(database: sqlite3.Connection) -> None:
+    assert any("SCAN" in line for line in plan(database, "SELECT * FROM task WHERE context = ?1"))
+    assert any("TEMP B-TREE" in line for line in plan(database, "SELECT id FROM task WHERE tenant = ?1 ORDER BY id"))
+
+
+def test_every_statement_says_what_it_is_for() -> None:
+    text = schema.FOLDER.with_name("queries.sql").read_text("utf-8")
+    for section in text.split("-- name: ")[1:]:
+        _, description, *_ = section.splitlines()
+        assert re.fullmatch(r"-- [A-Z].+", description), section
