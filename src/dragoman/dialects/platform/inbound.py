@@ -1,0 +1,305 @@
+"""The platform's caller side: its requests read into operations.
+
+Does not decide anything: whether the caller may, and what becomes of it, is the hub's.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, assert_never
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from dragoman.dialects.dialect import Place
+from dragoman.dialects.platform.answers import (
+    agent_page,
+    call_answer,
+    call_status,
+    json_reply,
+    refusal,
+    registered,
+    versions_page,
+)
+from dragoman.dialects.platform.card import write_card
+from dragoman.dialects.platform.wire import MAX_CALLBACK_HEADERS, CallbackTarget, CallRequest, RegistryRequest
+from dragoman.model.agent import AgentStatus
+from dragoman.model.answers import (
+    Accepted,
+    AgentPage,
+    Answer,
+    CallbackList,
+    Card,
+    Done,
+    Pong,
+    Registered,
+    Stream,
+    TaskPage,
+    Versions,
+)
+from dragoman.model.content import Data, Message, Role
+from dragoman.model.errors import BadParams, DragomanError, NotJson, UnknownMethod, WrongMediaType
+from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.operations import (
+    Callback,
+    Discover,
+    GetCard,
+    GetTask,
+    Operation,
+    Priority,
+    RegisterAgent,
+    SendTask,
+    Unreadable,
+)
+from dragoman.model.task import Task
+
+SLUG: Final = "platform"
+TASK_PREFIX: Final = "a2a_call_"
+MAX_PAGE: Final = 100
+
+_decode_call = msgspec.json.Decoder(CallRequest).decode
+_decode_registry = msgspec.json.Decoder(RegistryRequest).decode
+_PRIORITIES: Final = {
+    "low": Priority.LOW,
+    "normal": Priority.NORMAL,
+    "medium": Priority.NORMAL,
+    "high": Priority.HIGH,
+    "urgent": Priority.URGENT,
+}
+_FILTERS: Final = frozenset(
+    {"skill", "q", "tag", "capability", "dialect", "status", "min_rating", "max_p95_ms", "min_availability"}
+    | {"limit", "cursor"}
+)
+# Headers that the hub or the protocol sets itself, and prefixes of those it never takes from a caller.
+_OWN_HEADERS: Final = frozenset(
+    {"host", "connection", "te", "trailer", "upgrade", "expect", "forwarded", "cookie", "traceparent"}
+    | {"transfer-encoding", "x-signature", "x-timestamp"}
+)
+_OWN_PREFIXES: Final = ("content-", "proxy-", "x-forwarded-", "webhook-")
+
+
+class PlatformExchange(msgspec.Struct, frozen=True):
+    """One platform request, and how to answer it."""
+
+    request: HttpRequest
+    operation: Operation
+
+    def reply(self, answer: Answer) -> HttpReply:
+        """The answer in the platform's words."""
+        match answer:
+            case Task():
+                return call_answer(answer) if self.request.method == "POST" else call_status(answer)
+            case AgentPage():
+                return agent_page(answer)
+            case Card():
+                return json_reply(200, write_card(answer.agent.card, self._place(answer)))
+            case Registered():
+                return registered(answer, self.request.hub)
+            case Versions():
+                return versions_page(answer)
+            case Accepted() | TaskPage() | Stream() | Pong() | Callback() | CallbackList() | Done():
+                raise AssertionError(f"no platform request is answered by {type(answer).__name__}")
+            case _ as never:
+                assert_never(never)
+
+    def refuse(self, error: DragomanError) -> HttpReply:
+        """The refusal in the platform's words, with the id the call would have had."""
+        return refusal(TASK_PREFIX + self.request.id, self.request.at, error)
+
+    def _place(self, answer: Card) -> Place:
+        hub = self.request.hub
+        return Place(hub_url=hub, base_url=f"{hub}/agents/{answer.agent.id}/", owner=answer.owner)
+
+
+def read(request: HttpRequest) -> PlatformExchange:
+    """The exchange of one request; never raises."""
+    try:
+        return PlatformExchange(request, _READERS[request.route](request))
+    except DragomanError as error:
+        # Without its traceback: that would keep the frame, and with it the whole body, alive.
+        return PlatformExchange(request, Unreadable(error=error.with_traceback(None)))
+
+
+def _read_call(request: HttpRequest) -> Operation:
+    require_json(request)
+    try:
+        call = _decode_call(request.body)
+    except msgspec.ValidationError as error:
+        raise bad_field(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise NotJson(f"The body is not JSON: {error}.") from None
+    if call.skill is None and (call.context is None or call.context.continue_call_id is None):
+        raise BadParams("skill: required", errors=[{"path": "skill", "message": "required"}])
+    return _send_task(request, call)
+
+
+def _send_task(request: HttpRequest, call: CallRequest) -> SendTask:
+    options, context, headers = call.options, call.context, request.headers
+    key = headers.get(b"idempotency-key")
+    request_id = headers.get(b"x-request-id")
+    message = Message(
+        id=f"msg_{request.id}", role=Role.USER, parts=(Data(value=call.input if call.input is not None else {}),)
+    )
+    if options is None and context is None and call.callback is None and key is None:
+        return SendTask(
+            message=message,
+            agent=call.target_agent_id,
+            skill=call.skill,
+            request_id=None if request_id is None else _header_text("X-Request-ID", request_id),
+        )
+    return SendTask(
+        message=message,
+        agent=call.target_agent_id,
+        skill=call.skill,
+        continues=context.continue_call_id if context else None,
+        context_id=context.conversation_id if context else None,
+        priority=_PRIORITIES[options.priority] if options and options.priority else Priority.NORMAL,
+        timeout_s=options.timeout_ms / 1000 if options and options.timeout_ms else None,
+        callback=_callback(request, call),
+        parent_id=context.parent_execution_id if context else None,
+        idempotency_key=None if key is None else _header_text("Idempotency-Key", key),
+        request_id=None if request_id is None else _header_text("X-Request-ID", request_id),
+        cancel_on_disconnect=bool(options and options.cancel_on_disconnect),
+        at_most_once=bool(options and options.delivery == "at_most_once"),
+        metadata=context.metadata if context else None,
+    )
+
+
+def _callback(request: HttpRequest, call: CallRequest) -> Callback | None:
+    target = call.callback
+    if target is None and call.options is not None and call.options.callback_url is not None:
+        target = CallbackTarget(url=call.options.callback_url)
+    if target is None:
+        return None
+    headers = target.headers or {}
+    if len(headers) > MAX_CALLBACK_HEADERS:
+        raise _bad("callback.headers", f"at most {MAX_CALLBACK_HEADERS} headers")
+    for name, value in headers.items():
+        lowered = name.lower()
+        if lowered in _OWN_HEADERS or lowered.startswith(_OWN_PREFIXES):
+            raise _bad(f"callback.headers.{name}", "this header is set by the hub")
+        if not 0 < len(name) <= 64 or not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
+            raise _bad("callback.headers", "a header's name has letters, digits, - and _ only, at most 64")
+        if len(value) > 1024 or not value.isascii() or not value.isprintable():
+            raise _bad(f"callback.headers.{name}", "a header's value is printable ASCII, at most 1 KiB")
+    return Callback(id=f"cb_{TASK_PREFIX}{request.id}", dialect=SLUG, url=target.url, headers=headers or None)
+
+
+def _read_registry(request: HttpRequest) -> Operation:
+    require_json(request)
+    try:
+        asked = _decode_registry(request.body)
+    except msgspec.ValidationError as error:
+        raise bad_field(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise NotJson(f"The body is not JSON: {error}.") from None
+    if (asked.agent_card is None) == (asked.url is None):
+        raise BadParams("Send either agent_card or url.", errors=[{"path": "agent_card", "message": "required"}])
+    return RegisterAgent(
+        any_card=asked.agent_card,
+        url=asked.url,
+        id=asked.id,
+        dialect=asked.dialect,
+        credentials=asked.credentials,
+        rate_limits=asked.rate_limits,
+        tags=tuple(asked.tags or ()),
+        open=asked.open,
+        private=asked.private,
+    )
+
+
+def _read_discover(request: HttpRequest) -> Operation:
+    query: dict[str, str] = {}
+    tags: list[str] = []
+    for name, value in parse_qsl(request.url.partition("?")[2], keep_blank_values=True):
+        if name not in _FILTERS:
+            known = ", ".join(sorted(_FILTERS))
+            raise _bad(name, f"unknown filter; there are: {known}")
+        if name == "tag":
+            tags.append(value)
+        elif value:
+            query[name] = value
+    status = query.get("status")
+    if status is not None and status not in set(AgentStatus):
+        raise _bad("status", "expected active, paused or unreachable")
+    return Discover(
+        skills=(query["skill"],) if "skill" in query else (),
+        text=query.get("q"),
+        tags=tuple(tags),
+        capability=query.get("capability"),
+        dialect=query.get("dialect"),
+        status=None if status is None else AgentStatus(status),
+        min_rating=_number(query, "min_rating", 0, 5),
+        max_p95_ms=_whole(query, "max_p95_ms", 0, 86_400_000),
+        min_availability=_number(query, "min_availability", 0, 1),
+        limit=_whole(query, "limit", 1, MAX_PAGE) or 20,
+        cursor=query.get("cursor"),
+    )
+
+
+def _read_card_request(request: HttpRequest) -> Operation:
+    return GetCard(agent=request.params["agent"])
+
+
+def _read_status(request: HttpRequest) -> Operation:
+    return GetTask(task_id=request.params["call"])
+
+
+def _unknown(request: HttpRequest) -> Operation:
+    raise UnknownMethod(f"{request.method} {request.url.partition('?')[0]} is not part of this API.")
+
+
+_READERS: Final[Mapping[str, Callable[[HttpRequest], Operation]]] = {
+    "call": _read_call,
+    "registry": _read_registry,
+    "discover": _read_discover,
+    "card": _read_card_request,
+    "status": _read_status,
+    "unknown": _unknown,
+}
+
+
+def bad_field(error: msgspec.ValidationError) -> BadParams:
+    """A wrong field, named by its path."""
+    message, _, path = str(error).partition(" - at `")
+    path = path.rstrip("`").removeprefix("$.").removeprefix("$") or "body"
+    if message.startswith("Object missing required field `"):
+        path = f"{path}.{message[31:-1]}" if path != "body" else message[31:-1]
+        message = "required"
+    return _bad(path, message.replace("`", ""))
+
+
+def _bad(path: str, message: str) -> BadParams:
+    return BadParams(f"{path}: {message}", errors=[{"path": path, "message": message}])
+
+
+def require_json(request: HttpRequest) -> None:
+    """Take nothing but JSON. Raises WrongMediaType."""
+    kind = request.headers.get(b"content-type")
+    if kind != b"application/json" and (kind is None or kind.partition(b";")[0].strip().lower() != b"application/json"):
+        raise WrongMediaType("Send Content-Type: application/json.")
+
+
+def _header_text(name: str, value: bytes) -> str:
+    if not 0 < len(value) <= 256 or not value.isascii():
+        raise _bad(name, "1 to 256 ASCII characters")
+    return value.decode("ascii")
+
+
+def _number(query: Mapping[str, str], name: str, low: float, high: float) -> float | None:
+    if name not in query:
+        return None
+    try:
+        value = float(query[name])
+    except ValueError:
+        value = -1.0
+    if not low <= value <= high:
+        raise _bad(name, f"expected a number from {low} to {high}, got {query[name]!r}")
+    return value
+
+
+def _whole(query: Mapping[str, str], name: str, low: int, high: int) -> int | None:
+    if name not in query:
+        return None
+    text = query[name]
+    if not text.isascii() or not text.isdigit() or len(text) > 12 or not low <= int(text) <= high:
+        raise _bad(name, f"expected a whole number from {low} to {high}, got {text[:40]!r}")
+    return int(text)

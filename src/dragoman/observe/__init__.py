@@ -1,0 +1,1 @@
+"""What a running hub shows of itself: trace context, logs. Observing never changes an outcome."""

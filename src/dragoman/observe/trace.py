@@ -1,0 +1,81 @@
+"""Trace context: read from whatever headers a caller sent, written in every form an agent may read.
+
+W3C `traceparent` rules the ids; an opaque `X-Trace-ID` keeps its own spelling and always maps to the same W3C id.
+Malformed values are ignored, never an error.
+"""
+
+import re
+from hashlib import blake2b, sha256
+from typing import Final
+
+from dragoman.model.http import Headers
+from dragoman.model.task import Trace
+
+MAX_GIVEN: Final = 128
+
+_TRACEPARENT: Final = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_HEX_32: Final = re.compile(r"(?:trace_)?([0-9a-f]{32})")
+_HEX_16: Final = re.compile(r"(?:span_)?([0-9a-f]{16})")
+_NO_TRACE: Final = b"0" * 32
+_NO_SPAN: Final = b"0" * 16
+
+
+def read_trace(headers: Headers, request_id: str) -> Trace:
+    """The trace of a request, and a span for this hop; what is not given derives from the request's own id."""
+    derived = blake2b(request_id.encode(), digest_size=24).hexdigest()
+    span_id = derived[:16]
+    parent = headers.get(b"traceparent")
+    given = _given(headers.get(b"x-trace-id"))
+    span = _given(headers.get(b"x-span-id"))
+    if parent is not None:
+        match = _TRACEPARENT.fullmatch(parent)
+        if match is not None and match[1] != _NO_TRACE and match[2] != _NO_SPAN:
+            state = headers.get(b"tracestate")
+            return Trace(
+                trace_id=match[1].decode(),
+                span_id=span_id,
+                parent_span_id=match[2].decode(),
+                state=state.decode("ascii", "ignore")[:512] if state else None,
+                given_id=given,
+                given_span=span,
+                sampled=int(match[3], 16) & 1 == 1,
+            )
+    if given is None:
+        return Trace(trace_id=derived[16:], span_id=span_id)
+    return Trace(
+        trace_id=_derived(_HEX_32, given, 32),
+        span_id=span_id,
+        parent_span_id=None if span is None else _derived(_HEX_16, span, 16),
+        given_id=given,
+        given_span=span,
+    )
+
+
+def trace_headers(trace: Trace, request_id: str) -> dict[bytes, bytes]:
+    """What an agent is sent: this hop's span in every form."""
+    headers = {
+        b"traceparent": f"00-{trace.trace_id}-{trace.span_id}-{'01' if trace.sampled else '00'}".encode(),
+        b"x-trace-id": (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "ignore"),
+        b"x-span-id": f"span_{trace.span_id}".encode(),
+        b"x-request-id": request_id.encode("ascii", "ignore"),
+    }
+    if trace.parent_span_id is not None:
+        shown = trace.given_span or f"span_{trace.parent_span_id}"
+        headers[b"x-parent-span-id"] = shown.encode("ascii", "ignore")
+    if trace.state is not None:
+        headers[b"tracestate"] = trace.state.encode("ascii", "ignore")
+    return headers
+
+
+def _given(value: bytes | None) -> str | None:
+    if not value or len(value) > MAX_GIVEN or not value.isascii():
+        return None
+    text = value.decode("ascii")
+    return text if text.isprintable() else None
+
+
+def _derived(form: re.Pattern[str], given: str, digits: int) -> str:
+    match = form.fullmatch(given)
+    if match is not None and match[1].strip("0"):
+        return match[1]
+    return sha256(given.encode()).hexdigest()[:digits]

@@ -1,0 +1,1 @@
+"""Tests of the dialects alone: bytes in, operations and events out, and back."""
