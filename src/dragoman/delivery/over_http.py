@@ -1,0 +1,70 @@
+"""Send one request to an agent over HTTP: with the target's own credential, the trace, and one deadline.
+
+What the network does is told in the hub's own errors here, and nowhere else.
+"""
+
+from typing import Final
+
+from dragoman.model.errors import (
+    AgentTimeout,
+    AgentUnavailable,
+    BadAgentReply,
+    DragomanError,
+)
+from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.net.client import Client
+from dragoman.net.errors import NetError, Reach
+
+CANCEL_S: Final = 5.0
+MAX_CARD: Final = 256 * 1024
+
+_UNAVAILABLE: Final = {
+    Reach.FORBIDDEN: "The hub may not call the agent's address.",
+    Reach.UNRESOLVED: "The agent's host name does not resolve.",
+    Reach.REFUSED: "The agent refused the connection.",
+    Reach.TLS: "The agent's certificate could not be verified.",
+    Reach.RESET: "The agent closed the connection before it answered.",
+    Reach.CLOSED: "The hub is shutting down.",
+}
+_UNUSABLE: Final = {
+    Reach.PROTOCOL: "The agent's answer is not HTTP.",
+    Reach.TOO_LARGE: "The agent's answer is too large.",
+    Reach.COMPRESSED: "The agent sent a compressed answer, which was not asked for.",
+}
+
+
+class Wire:
+    """The HTTP transport of calls."""
+
+    def __init__(self, *, client: Client, max_answer: int) -> None:
+        self._client = client
+        self._max_answer = max_answer
+
+    async def send(self, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int) -> HttpReply:
+        """The agent's reply.
+
+        Raises AgentUnavailable, AgentTimeout, BadAgentReply.
+        """
+        try:
+            return await self._client.send(request, deadline=deadline, max_body=self._max_answer, follow_slash=True)
+        except NetError as error:
+            raise told(error, agent_id, timeout_ms) from None
+
+    async def fetch(self, request: HttpRequest, deadline: float) -> HttpReply:
+        """A small document, such as a card. Raises NetError."""
+        return await self._client.send(request, deadline=deadline, max_body=MAX_CARD, follow_slash=True)
+
+    async def check(self, url: str) -> None:
+        """Raises NetError if this address may not be dialled."""
+        await self._client.check(url)
+
+
+def told(error: NetError, agent_id: str, timeout_ms: int) -> DragomanError:
+    """A network error as what it means for the call."""
+    if error.kind is Reach.TIMEOUT:
+        return AgentTimeout(timeout_ms=timeout_ms, agent_id=agent_id)
+    if error.kind in _UNUSABLE:
+        return BadAgentReply(_UNUSABLE[error.kind], reason=str(error.kind), agent_id=agent_id)
+    return AgentUnavailable(
+        _UNAVAILABLE.get(error.kind, "The agent cannot be reached."), reason=str(error.kind), agent_id=agent_id
+    )

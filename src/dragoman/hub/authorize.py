@@ -1,0 +1,108 @@
+"""Who may do what: one table of scopes per operation, and what a card and a key add to it.
+
+An operation without a line here cannot be reached.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dragoman.model.agent import Agent, Skill
+from dragoman.model.call import Caller
+from dragoman.model.errors import NotAuthenticated, NotAuthorized
+from dragoman.model.operations import (
+    CancelTask,
+    ChangeAgent,
+    DeleteCallback,
+    Discover,
+    FollowTask,
+    GetCallback,
+    GetCard,
+    GetTask,
+    ListCallbacks,
+    ListTasks,
+    ListVersions,
+    Operation,
+    Ping,
+    RateTask,
+    RegisterAgent,
+    ReportTask,
+    SendTask,
+    SetCallback,
+    Unreadable,
+)
+from dragoman.security.scopes import ADMIN, CALL, RECEIVE, REGISTER, allows
+
+# None: any authenticated caller.
+NEEDED: Final[Mapping[type[Operation], str | None]] = {
+    SendTask: CALL,
+    GetTask: CALL,
+    ListTasks: CALL,
+    CancelTask: CALL,
+    FollowTask: CALL,
+    RateTask: CALL,
+    SetCallback: CALL,
+    GetCallback: CALL,
+    ListCallbacks: CALL,
+    DeleteCallback: CALL,
+    ReportTask: RECEIVE,
+    RegisterAgent: REGISTER,
+    ChangeAgent: REGISTER,
+    Discover: None,
+    GetCard: None,
+    ListVersions: None,
+    Ping: None,
+    Unreadable: None,
+}
+# What a caller without a credential may try; each of them looks at the agent before it answers.
+ANONYMOUS_MAY: Final = frozenset({SendTask, GetTask, Discover})
+
+
+def authorize(caller: Caller, operation: Operation) -> None:
+    """Let the caller ask for this at all.
+
+    Raises NotAuthenticated, NotAuthorized.
+    """
+    if caller.anonymous:
+        if type(operation) not in ANONYMOUS_MAY:
+            raise NotAuthenticated
+        return
+    need = NEEDED[type(operation)]
+    if need is not None and need not in caller.scopes:
+        raise lacking(caller, (need,))
+
+
+def authorize_call(caller: Caller, agent: Agent, skill: Skill | None) -> None:
+    """Let the caller use this skill of this agent.
+
+    Raises NotAuthenticated, NotAuthorized.
+    """
+    if caller.anonymous:
+        if agent.open and not agent.private:
+            return
+        raise NotAuthenticated
+    wanted = agent.card.scopes_required + (skill.scopes if skill else ())
+    if wanted:
+        missing = tuple(scope for scope in wanted if scope not in caller.scopes)
+        if missing:
+            raise lacking(caller, missing)
+    if caller.allow and not allows(caller.allow, agent.id, skill.id if skill else ""):
+        raise NotAuthorized(
+            f"This key may not use {skill.id if skill else 'this skill'} of {agent.id}.", allowed=list(caller.allow)
+        )
+
+
+def may_change(caller: Caller, agent: Agent) -> bool:
+    """Whether an agent is the caller's to change: its owner's, its own, or an administrator's."""
+    if agent.tenant != caller.tenant and not caller.admin:
+        return False
+    return caller.admin or ADMIN in caller.scopes or agent.owner_id == caller.id or agent.id == caller.agent_id
+
+
+def lacking(caller: Caller, scopes: tuple[str, ...]) -> NotAuthorized:
+    """The refusal that names the missing scope and those there are."""
+    has = ", ".join(sorted(caller.scopes)) or "none"
+    return NotAuthorized(
+        f"This key lacks the scope {', '.join(scopes)} (it has {has}).",
+        missing=list(scopes),
+        scopes=sorted(caller.scopes),
+    )

@@ -1,0 +1,41 @@
+"""Follow one task to its end: the bus is listened to first, then the store is read, so nothing falls between.
+
+Does not check permission (`tasks.load` did).
+"""
+
+import asyncio
+
+from dragoman.model.errors import AgentTimeout
+from dragoman.model.states import INTERRUPTED
+from dragoman.model.task import Task
+from dragoman.ports.bus import Bus, task_topic
+from dragoman.ports.clock import Clock
+from dragoman.ports.store import Scope, Tasks
+
+
+async def until_settled(task: Task, *, store: Tasks, bus: Bus, clock: Clock, deadline: float, timeout_s: float) -> Task:
+    """The task once it has ended or waits for its caller.
+
+    Raises AgentTimeout where that does not happen before the deadline.
+    """
+    if settled(task):
+        return task
+    scope = Scope(tenant=task.tenant, principal=None)
+    try:
+        async with (
+            asyncio.timeout_at(asyncio.get_running_loop().time() + deadline - clock.monotonic()),
+            bus.subscribe(task_topic(task.id)) as said,
+        ):
+            # Every message, the first LOST included, means: look at the store now.
+            async for _ in said:
+                now = await store.load(scope, task.id)
+                if now is not None and settled(now):
+                    return now
+    except TimeoutError:
+        pass
+    raise AgentTimeout(timeout_ms=round(timeout_s * 1000), agent_id=task.agent_id, call_id=task.id)
+
+
+def settled(task: Task) -> bool:
+    """Whether nothing more will happen by itself."""
+    return task.ended or task.state in INTERRUPTED

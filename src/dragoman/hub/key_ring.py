@@ -1,0 +1,164 @@
+"""Keys: made, listed, rotated, revoked.
+
+A key and its signing secret are shown once; what is kept is a digest of the one and the other sealed.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from dragoman.hub.authorize import lacking
+from dragoman.model.agent import Agent
+from dragoman.model.call import Caller
+from dragoman.model.errors import BadParams, NotFound
+from dragoman.model.secret import Secret
+from dragoman.ports.clock import Clock
+from dragoman.ports.store import Keys, StoredKey, Vault
+from dragoman.security.keys import digest, new_key
+from dragoman.security.scopes import ADMIN, ALL_SCOPES, is_pattern
+from dragoman.security.sealed import Sealer
+from dragoman.security.signing import new_signing_secret
+
+OVERLAP_S: Final = 24 * 3600
+KEY_PREFIX: Final = "key_"  # how callers are named that are a key and no agent
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._/-]{0,63}")
+
+
+class MadeKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that was just made; the only time it is seen."""
+
+    stored: StoredKey
+    key: str
+    signing_secret: str
+
+
+class KeyRing:
+    """The keys of one hub."""
+
+    def __init__(
+        self,
+        *,
+        keys: Keys,
+        vault: Vault,
+        clock: Clock,
+        pepper: bytes,
+        sealer: Sealer,
+        random_bytes: Callable[[int], bytes],
+    ) -> None:
+        self._keys = keys
+        self._vault = vault
+        self._clock = clock
+        self._pepper = pepper
+        self._sealer = sealer
+        self._random_bytes = random_bytes
+
+    async def create(
+        self,
+        *,
+        tenant: str,
+        principal: str | None,
+        name: str,
+        scopes: Sequence[str],
+        agent_id: str | None = None,
+        allow: Sequence[str] = (),
+        expires_at: datetime | None = None,
+    ) -> MadeKey:
+        """Make a key. Without a principal it stands for one of its own. Raises BadParams."""
+        wrong = [scope for scope in scopes if not _is_scope(scope)]
+        if wrong or not scopes:
+            raise BadParams(
+                f"scopes: expected some of {', '.join(ALL_SCOPES)}, or words that agents' cards require",
+                errors=[{"path": "scopes", "message": "unknown", "value": wrong}],
+            )
+        unusable = [pattern for pattern in allow if not is_pattern(pattern)]
+        if unusable:
+            raise BadParams(
+                "allow: expected patterns of the form target:skill, * for any",
+                errors=[{"path": "allow", "message": "not a pattern", "value": unusable}],
+            )
+        made = new_key(self._random_bytes)
+        secret = new_signing_secret(self._random_bytes(32))
+        stored = StoredKey(
+            key_id=made.keyid,
+            digest=digest(self._pepper, made.key),
+            tenant=tenant,
+            principal=principal or f"{KEY_PREFIX}{made.keyid}",
+            name=name,
+            scopes=tuple(scopes),
+            created_at=self._clock.now(),
+            agent_id=agent_id,
+            allow=tuple(allow),
+            expires_at=expires_at,
+            signing_secret=self._seal(secret, made.keyid, tenant),
+        )
+        await self._keys.add_key(stored)
+        if agent_id is not None:
+            name = _secret_of(tenant, agent_id)
+            sealed = self._sealer.seal(
+                secret.reveal().encode(), table="sealed", column="value", row=name, tenant=tenant
+            )
+            await self._vault.put_sealed(name, sealed)
+        return MadeKey(stored=stored, key=made.key.reveal(), signing_secret=secret.reveal())
+
+    async def rotate(self, caller: Caller, key_id: str, overlap_s: float = OVERLAP_S) -> MadeKey:
+        """Make the successor of a key; the old one is good until the overlap ends. Raises NotFound, BadParams."""
+        old = await self.find(caller, key_id)
+        made = await self.create(
+            tenant=old.tenant,
+            principal=old.principal,
+            name=old.name,
+            scopes=old.scopes,
+            agent_id=old.agent_id,
+            allow=old.allow,
+            expires_at=old.expires_at,
+        )
+        await self._keys.revoke_key(old.key_id, self._clock.now() + timedelta(seconds=overlap_s))
+        return made
+
+    async def find(self, caller: Caller, key_id: str) -> StoredKey:
+        """A key of the caller's tenant. Raises NotFound."""
+        key = await self._keys.find_key(key_id)
+        if key is None or (key.tenant != caller.tenant and not caller.admin):
+            raise NotFound(f"There is no key {key_id!r}.", key_id=key_id)
+        return key
+
+    async def revoke(self, caller: Caller, key_id: str) -> StoredKey:
+        """End a key now. Raises NotFound."""
+        await self.find(caller, key_id)
+        await self._keys.revoke_key(key_id, self._clock.now())
+        return await self.find(caller, key_id)
+
+    async def list(self, caller: Caller) -> Sequence[StoredKey]:
+        """The keys the caller administers."""
+        return await self._keys.list_keys(None if caller.admin else caller.tenant)
+
+    async def agent_secret(self, agent: Agent) -> Secret | None:
+        """The secret that an agent checks the hub's signatures with: that of its newest key."""
+        name = _secret_of(agent.tenant, agent.id)
+        sealed = await self._vault.get_sealed(name)
+        if sealed is None:
+            return None
+        return Secret(self._sealer.open(sealed, table="sealed", column="value", row=name, tenant=agent.tenant).decode())
+
+    def _seal(self, secret: Secret, key_id: str, tenant: str) -> bytes:
+        return self._sealer.seal(
+            secret.reveal().encode(), table="key", column="signing_secret", row=key_id, tenant=tenant
+        )
+
+
+def _secret_of(tenant: str, agent_id: str) -> str:
+    return f"signing secret:{tenant}:{agent_id}"
+
+
+def _is_scope(scope: str) -> bool:
+    """One of the hub's own, or any other word: cards may require their own."""
+    return scope in ALL_SCOPES if scope.startswith("a2a:") else _WORD.fullmatch(scope) is not None
+
+
+def require_admin(caller: Caller) -> None:
+    """Let only administrators pass. Raises NotAuthorized."""
+    if ADMIN not in caller.scopes:
+        raise lacking(caller, (ADMIN,))
