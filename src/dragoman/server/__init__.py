@@ -1,0 +1,1 @@
+"""HTTP in: the server, its protocol class, routes and pages. Only `app.py` names backends."""

@@ -1,0 +1,230 @@
+"""One request's way through the application: what it receives, and its answer, whose head waits for its first body.
+
+ASGI asks for that: nothing is sent before the first `http.response.body`. So head and body leave in one write, and an
+application that fails in between still gets its 500. A stream that wants its head out at once sends an empty body with
+`more_body`.
+
+Deliberately not here: deadlines and the connection's end, which are the protocol's.
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final, Protocol
+
+from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, RequestResponseCycle
+
+if TYPE_CHECKING:
+    from collections import deque
+
+    from uvicorn._types import (
+        ASGI3Application,
+        ASGIReceiveEvent,
+        ASGISendEvent,
+        HTTPResponseBodyEvent,
+        HTTPResponseStartEvent,
+        HTTPScope,
+    )
+    from uvicorn.protocols.http.flow_control import FlowControl
+
+# Beyond this size a copy costs more than a second write, which the loop joins with the first where it can.
+ONE_WRITE_BYTES: Final = 64 * 1024
+KNOWN_NAMES: Final = 256
+NO_BODY: Final = frozenset((204, 304))
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+# What may stand in a header: visible characters, space, tab, anything above ASCII; CR and LF are counted.
+PLAIN: Final = bytes(set(range(0x20, 0x100)) - {0x7F} | {0x09, 0x0A, 0x0D})
+BROKE: Final = b'{"error":{"code":"INTERNAL_ERROR","message":"The hub could not do this; the fault is its own."}}'
+BROKE_HEADERS: Final = (
+    (b"content-type", b"application/json"),
+    (b"content-length", b"%d" % len(BROKE)),
+    (b"connection", b"close"),
+)
+
+_log = logging.getLogger("dragoman.server")
+_lines: dict[bytes, bytes] = {}  # name as given → `name: ` as sent, once it was found to be well-formed
+
+
+class Connection(Protocol):
+    """What an answer needs of the connection it belongs to."""
+
+    transport: asyncio.Transport
+    flow: "FlowControl"
+    pipeline: "deque[tuple[RequestResponseCycle, ASGI3Application]]"
+    tasks: "set[asyncio.Task[None]]"
+
+    def on_response_complete(self) -> None:
+        """The answer is written to its end."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection once what was written has left."""
+        ...
+
+
+class Answer(RequestResponseCycle):
+    """Uvicorn's cycle of one request and one response, with one write where two were."""
+
+    # Its own start, without the parent's: eleven parameters and twice as many attributes, for every request.
+    def __init__(
+        self,
+        connection: Connection,
+        scope: "HTTPScope",
+        default_headers: list[tuple[bytes, bytes]],
+        *,
+        expect_100_continue: bool,
+        keep_alive: bool,
+    ) -> None:
+        self.scope = scope
+        self.connection = connection
+        self.transport = connection.transport
+        self.flow = connection.flow
+        self.default_headers = default_headers
+        self.task: asyncio.Task[None] | None = None
+        self.message_event = asyncio.Event()
+        self.disconnected = False
+        self.keep_alive = keep_alive
+        self.waiting_for_100_continue = expect_100_continue
+        self.arrived = b""
+        self.more_body = True
+        self.head = b""
+        self.response_started = False  # bytes have left
+        self.response_complete = False
+        self.chunked_encoding = False
+        self.expected_content_length = 0
+
+    async def run_asgi(self, app: "ASGI3Application") -> None:
+        """Run the application; what it leaves undone becomes a 500, or a broken connection once bytes have left."""
+        try:
+            await app(self.scope, self.receive, self.send)
+            if not self.response_complete and not self.disconnected:
+                _log.error("The application returned without a complete answer.")
+                await self._break_off()
+        except Exception:  # noqa: BLE001 - whatever it was, the client gets an answer and the log the reason
+            _log.exception("The application failed.")
+            await self._break_off()
+        finally:
+            if self.task is not None:
+                self.connection.tasks.discard(self.task)
+
+    async def _break_off(self) -> None:
+        if self.response_started:
+            self.connection.close()
+        elif not self.disconnected:
+            await self.send_500_response()
+
+    async def send_500_response(self) -> None:
+        """Answer for an application that did not; a head that it left waiting is forgotten."""
+        self.head = b""
+        await self.send({"type": "http.response.start", "status": 500, "headers": BROKE_HEADERS})
+        await self.send({"type": "http.response.body", "body": BROKE, "more_body": False})
+
+    async def receive(self) -> "ASGIReceiveEvent":
+        """The next piece of the body, or that the client is gone."""
+        if not self.disconnected and not self.response_complete:
+            if self.waiting_for_100_continue and not self.transport.is_closing():
+                self.transport.write(CONTINUE)
+            self.waiting_for_100_continue = False
+            # Requests that wait behind this one are enough; more of them would be read into memory without bound.
+            if self.flow.read_paused and not self.connection.pipeline:
+                self.flow.resume_reading()
+            await self.message_event.wait()
+            self.message_event.clear()
+        if self.disconnected or self.response_complete:
+            return {"type": "http.disconnect"}
+        body = self.arrived
+        self.arrived = b""
+        return {"type": "http.request", "body": body, "more_body": self.more_body}
+
+    async def send(self, message: "ASGISendEvent") -> None:
+        """Take the head and hold it; take a body and write both."""
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        if message["type"] == "http.response.body":
+            if self.response_complete or not (self.head or self.response_started):
+                raise RuntimeError("A body was sent where no answer is open.")
+            self._write(message)
+        elif message["type"] == "http.response.start":
+            if self.head or self.response_started:
+                raise RuntimeError("An answer was started twice.")
+            self.head = self._head(message)
+        else:
+            raise RuntimeError(f"An HTTP answer has no message {message['type']!r}.")
+
+    def _write(self, message: "HTTPResponseBodyEvent") -> None:
+        body = message.get("body", b"")
+        more_body = message.get("more_body", False)
+        if self.scope["method"] == "HEAD":
+            self.expected_content_length = 0
+            body = b""
+        elif self.chunked_encoding:
+            if body:
+                body = b"%x\r\n%b\r\n" % (len(body), body)
+            if not more_body:
+                body += b"0\r\n\r\n"
+        else:
+            self.expected_content_length -= len(body)
+            if self.expected_content_length < 0:
+                raise RuntimeError("The body is longer than its content-length.")
+        if not more_body and self.expected_content_length:
+            raise RuntimeError("The body is shorter than its content-length.")
+        if self.head:
+            self.response_started = True
+            if len(body) <= ONE_WRITE_BYTES:
+                body = self.head + body
+            else:
+                self.transport.write(self.head)
+            self.head = b""
+        if body:
+            self.transport.write(body)
+        if not more_body:
+            self.response_complete = True
+            self.message_event.set()
+            self.connection.on_response_complete()
+
+    def _head(self, message: "HTTPResponseStartEvent") -> bytes:
+        self.waiting_for_100_continue = False
+        status = message["status"]
+        lines = [STATUS_LINE[status]]
+        self.chunked_encoding = framed = says_close = False
+        self.expected_content_length = 0
+        count = 2  # the status line's end and the empty line
+        headers = message.get("headers", ())
+        for name, value in (*self.default_headers, *headers) if self.default_headers else headers:
+            line = _lines.get(name) or _line(name)
+            count += 1
+            lines += (line, value, b"\r\n")
+            if line == b"content-length: ":
+                if not framed:
+                    self.expected_content_length = int(value)
+                    framed = True
+            elif line == b"transfer-encoding: ":
+                if value.lower() == b"chunked":
+                    self.expected_content_length = 0
+                    self.chunked_encoding = framed = True
+            elif line == b"connection: " and b"close" in [token.strip() for token in value.lower().split(b",")]:
+                self.keep_alive = False
+                says_close = True
+        if not self.keep_alive and not says_close:
+            lines.append(b"connection: close\r\n")
+            count += 1
+        if not framed and self.scope["method"] != "HEAD" and status not in NO_BODY:
+            self.chunked_encoding = True
+            lines.append(b"transfer-encoding: chunked\r\n")
+            count += 1
+        lines.append(b"\r\n")
+        head = b"".join(lines)
+        # One look at the whole instead of one at each value: a line break too many, or a control character.
+        if head.count(b"\n") != count or head.count(b"\r") != count or head.translate(None, PLAIN):
+            raise RuntimeError("A header's value has a line break or a control character in it.")
+        return head
+
+
+def _line(name: bytes) -> bytes:
+    if not name or HEADER_RE.search(name):
+        raise RuntimeError(f"{name!r} is no header's name.")
+    line = name.lower() + b": "
+    if len(_lines) < KNOWN_NAMES:
+        _lines[name] = line
+    return line

@@ -1,0 +1,214 @@
+"""One request, one reply, for every path alike: the only place that turns errors into answers.
+
+    body within its cap, not too deep → read → authenticate → answer
+                                          └── refuse, in the words of what was asked, whatever goes wrong
+
+An unexpected exception is told to nobody but the log: the caller gets an id to ask about.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final, Protocol, TypeVar
+
+from dragoman.dialects.dialect import Dialect, Exchange
+from dragoman.hub.authenticate import ANONYMOUS, Authenticator
+from dragoman.hub.handle import Hub
+from dragoman.model.call import Arrival, Caller
+from dragoman.model.errors import BadFrame, DragomanError, NotAuthenticated
+from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.observe.trace import read_trace
+from dragoman.ports.clock import Clock
+from dragoman.server.body import check_depth, read_body
+from dragoman.server.hosts import Hosts
+
+# ASGI's own types are dictionaries of anything; they end in this folder.
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+LOG: Final = logging.getLogger("dragoman.server")
+_BODILESS: Final = frozenset({"GET", "HEAD"})
+_ONCE: Final = frozenset({b"authorization", b"x-api-key", b"idempotency-key", b"x-request-id", b"content-type"})
+
+
+class Asked(Protocol):
+    """A request that was read: it can at least be refused in its own words."""
+
+    def refuse(self, error: DragomanError) -> HttpReply:
+        """The refusal."""
+        ...
+
+
+Read = TypeVar("Read", bound=Asked)
+
+
+class Served(Protocol[Read]):
+    """What serves a path: reads a request, and answers what it read."""
+
+    @property
+    def cap(self) -> int:
+        """How large a body may be."""
+        ...
+
+    @property
+    def public(self) -> bool:
+        """Whether anybody may see it; then no credential is looked at."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The path's own name, for what reads it."""
+        ...
+
+    @property
+    def task_prefix(self) -> str:
+        """How ids of what is asked here begin."""
+        ...
+
+    @property
+    def dialect(self) -> str:
+        """The dialect that is spoken here, or none."""
+        ...
+
+    def read(self, request: HttpRequest) -> Read:
+        """What the request asks; never raises."""
+        ...
+
+    async def answer(self, asked: Read, caller: Caller, arrival: Arrival) -> HttpReply:
+        """The reply. Raises DragomanError."""
+        ...
+
+
+class DialectRoute:
+    """A path that a dialect serves."""
+
+    __slots__ = ("_handle", "_read", "cap", "dialect", "name", "public", "task_prefix")
+
+    def __init__(self, dialect: Dialect, name: str, cap: int, hub: Hub) -> None:
+        if dialect.read is None:
+            raise ValueError(f"{dialect.slug} has routes but reads nothing")
+        self._handle = hub.handle
+        self._read = dialect.read
+        self.name = name
+        self.cap = cap
+        self.public = False
+        self.task_prefix = dialect.task_prefix
+        self.dialect = dialect.slug
+
+    def read(self, request: HttpRequest) -> Exchange:
+        """The request, in its dialect."""
+        return self._read(request)
+
+    async def answer(self, asked: Exchange, caller: Caller, arrival: Arrival) -> HttpReply:
+        """The hub's answer, in the dialect's words."""
+        return asked.reply(await self._handle(caller, asked.operation, arrival))
+
+
+class Exchanger:
+    """Answers requests, whatever serves them."""
+
+    def __init__(
+        self, *, authenticator: Authenticator, clock: Clock, hosts: Hosts, public_url: str, depth: int
+    ) -> None:
+        self._authenticator = authenticator
+        self._clock = clock
+        self._hosts = hosts
+        self._public_url = public_url
+        self._depth = depth
+
+    async def exchange(
+        self, scope: Scope, receive: Receive, send: Send, served: Served[Read], params: Mapping[str, str]
+    ) -> None:
+        """Answer one request."""
+        clock = self._clock
+        since = clock.monotonic()
+        raw: list[tuple[bytes, bytes]] = scope["headers"]
+        headers = dict(raw)
+        error: DragomanError | None = None
+        body = b""
+        try:
+            self._check(headers, raw)
+            if scope["method"] not in _BODILESS:
+                body = await read_body(receive, served.cap)
+                check_depth(body, self._depth)
+        except DragomanError as refused:
+            error, body = refused, b""
+        query: bytes = scope["query_string"]
+        path: str = scope["path"]
+        request = HttpRequest(
+            method=scope["method"],
+            url=f"{path}?{query.decode('ascii', 'replace')}" if query else path,
+            headers=headers,
+            body=body,
+            id=clock.new_id(""),
+            at=clock.now(),
+            route=served.name,
+            params=params,
+            hub=self._public_url,
+        )
+        given_id = headers.get(b"x-request-id")
+        arrival = Arrival(
+            task_id=served.task_prefix + request.id,
+            request_id=given_id.decode("ascii", "replace") if given_id else f"req_{request.id}",
+            at=request.at,
+            dialect=served.dialect,
+            trace=read_trace(headers, request.id),
+            since=since,
+        )
+        asked = served.read(request)
+        if error is None:
+            client: tuple[str, int] | None = scope.get("client")
+            reply = await self._answer(served, asked, headers, client[0] if client else "", arrival)
+        else:
+            # Let go of it: an error and the frame that caught it hold each other, and the body with them.
+            reply, error = asked.refuse(error), None
+        await _send(send, reply, arrival)
+
+    async def _answer(
+        self, served: Served[Read], asked: Read, headers: Mapping[bytes, bytes], address: str, arrival: Arrival
+    ) -> HttpReply:
+        try:
+            if served.public:
+                return await served.answer(asked, ANONYMOUS, arrival)
+            authorization, api_key = headers.get(b"authorization"), headers.get(b"x-api-key")
+            caller = self._authenticator.remembered(authorization, api_key)
+            if caller is None:
+                caller = await self._authenticator.caller(authorization, api_key, address)
+            return await served.answer(asked, caller, arrival)
+        except NotAuthenticated as error:
+            if b"authorization" in headers or b"x-api-key" in headers:
+                self._authenticator.failed(address)
+            return asked.refuse(error)
+        except DragomanError as error:
+            return asked.refuse(error)
+        except Exception:
+            # The boundary: a bug of ours must not take the connection down, nor show its inside.
+            LOG.exception("a request broke inside the hub", extra={"fields": {"error_id": arrival.request_id}})
+            return asked.refuse(
+                DragomanError("The hub failed; its log has the details under this id.", error_id=arrival.request_id)
+            )
+
+    def _check(self, headers: Mapping[bytes, bytes], raw: list[tuple[bytes, bytes]]) -> None:
+        self._hosts.check(headers.get(b"host"))
+        origin = headers.get(b"origin")
+        if origin is not None:
+            self._hosts.check_origin(origin)
+        if len(headers) != len(raw):
+            names = [name for name, _ in raw if name in _ONCE]
+            if len(names) != len(set(names)):
+                raise BadFrame(f"Send {', '.join(sorted({name.decode() for name in names}))} at most once each.")
+
+
+async def _send(send: Send, reply: HttpReply, arrival: Arrival) -> None:
+    """Send one complete reply, with the ids that tell which call it was."""
+    trace = arrival.trace
+    headers = [
+        *reply.headers.items(),
+        (b"content-length", b"%d" % len(reply.body)),
+        (b"x-request-id", arrival.request_id.encode("ascii", "replace")),
+        (b"x-trace-id", (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace")),
+        (b"x-span-id", f"span_{trace.span_id}".encode()),
+    ]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})

@@ -1,0 +1,121 @@
+"""Agents, for those who own and administer them: listed, shown, paused, marked, removed."""
+
+from typing import Final, Literal
+
+import msgspec
+
+from dragoman.dialects.dialect import Place
+from dragoman.dialects.platform.card import write_card
+from dragoman.dialects.times import wire_time
+from dragoman.hub.authorize import may_change
+from dragoman.hub.handle import Hub
+from dragoman.model.agent import Agent, AgentStatus
+from dragoman.model.answers import AgentPage, Card, Versions
+from dragoman.model.call import Arrival, Caller
+from dragoman.model.errors import BadParams
+from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.json import JsonObject
+from dragoman.model.operations import ChangeAgent, Discover, GetCard, ListVersions
+from dragoman.server.pages.page import Page, body_of, json_reply, limit_of, query_of
+
+_FILTERS: Final = frozenset({"limit", "cursor", "status", "q", "mine"})
+
+
+class AgentChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an owner may change of an agent."""
+
+    status: Literal["active", "paused"] | None = None
+    open: bool | None = None
+    private: bool | None = None
+    credentials: JsonObject | None = None
+
+
+def pages(hub: Hub) -> tuple[Page, ...]:
+    """The pages of agents."""
+
+    async def listed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        values = query_of(request, _FILTERS)
+        status = values.get("status")
+        if status is not None and status not in set(AgentStatus):
+            raise BadParams("status: expected active, paused or unreachable")
+        asked = Discover(
+            text=values.get("q"),
+            status=None if status is None else AgentStatus(status),
+            mine=values.get("mine") == "true",
+            limit=limit_of(values),
+            cursor=values.get("cursor"),
+        )
+        page = await hub.handle(caller, asked, arrival)
+        assert isinstance(page, AgentPage)  # noqa: S101 - what a search answers
+        items = [shown(agent, request.hub, owner=may_change(caller, agent)) for agent in page.agents]
+        return json_reply(200, {"items": items, "next_cursor": page.cursor})
+
+    async def one(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        answer = await hub.handle(caller, GetCard(agent=request.params["agent"]), arrival)
+        return json_reply(200, _with_card(answer, request))
+
+    async def changed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        change = body_of(request, AgentChange)
+        asked = ChangeAgent(
+            agent_id=request.params["agent"],
+            status=None if change.status is None else AgentStatus(change.status),
+            open=change.open,
+            private=change.private,
+            credentials=change.credentials,
+        )
+        return json_reply(200, _with_card(await hub.handle(caller, asked, arrival), request))
+
+    async def removed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        asked = ChangeAgent(agent_id=request.params["agent"], status=AgentStatus.REMOVED)
+        return json_reply(200, _with_card(await hub.handle(caller, asked, arrival), request))
+
+    async def versions(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        answer = await hub.handle(caller, ListVersions(agent=request.params["agent"]), arrival)
+        assert isinstance(answer, Versions)  # noqa: S101 - what the question answers
+        return json_reply(200, {"items": answer.versions, "next_cursor": None})
+
+    return (
+        Page(method="GET", path="/v1/agents", answer=listed),
+        Page(method="GET", path="/v1/agents/{agent}", answer=one),
+        Page(method="PATCH", path="/v1/agents/{agent}", answer=changed),
+        Page(method="DELETE", path="/v1/agents/{agent}", answer=removed),
+        Page(method="GET", path="/v1/agents/{agent}/versions", answer=versions),
+    )
+
+
+def shown(agent: Agent, hub_url: str, *, owner: bool) -> JsonObject:
+    """An agent as its owners see it; others do not see where it is registered."""
+    card = agent.card
+    first = card.endpoints[0] if card.endpoints else None
+    item: JsonObject = {
+        "id": card.id,
+        "uuid": agent.uuid,
+        "name": card.name,
+        "description": card.description,
+        "version": card.version,
+        "dialect": first.dialect if first else None,
+        "status": agent.status,
+        "open": agent.open,
+        "private": agent.private,
+        "skills": [skill.id for skill in card.skills],
+        "rating": agent.figures.rating,
+        "response_time_p95_ms": agent.figures.p95_ms,
+        "availability": agent.figures.availability,
+        "endpoint": f"{hub_url}/v1/agents/{card.id}/a2a",
+        "base_url": f"{hub_url}/agents/{card.id}/",
+        "owner": agent.owner_id,
+        "tags": list(agent.tags or card.tags),
+        "registered_at": wire_time(agent.registered_at),
+        "updated_at": wire_time(agent.updated_at),
+    }
+    if owner and first is not None:
+        item["registered_endpoint"] = first.url
+    return item
+
+
+def _with_card(answer: object, request: HttpRequest) -> JsonObject:
+    assert isinstance(answer, Card)  # noqa: S101 - what is asked for here
+    item = shown(answer.agent, request.hub, owner=answer.owner)
+    place = Place(hub_url=request.hub, base_url=f"{request.hub}/agents/{answer.agent.id}/", owner=answer.owner)
+    item["card"] = write_card(answer.agent.card, place)
+    return item

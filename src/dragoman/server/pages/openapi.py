@@ -1,0 +1,203 @@
+"""The hub's API described: generated from the very types that read and write it, so the two cannot disagree."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from dragoman import __version__
+from dragoman.dialects.platform.card import PlatformCard
+from dragoman.dialects.platform.wire import CallAnswer, CallRequest, DiscoveredAgent, RegistryAnswer, RegistryRequest
+from dragoman.model.json import JsonObject
+from dragoman.server.pages.agents import AgentChange
+from dragoman.server.pages.keys import NewKey, Rotation
+
+_REF: Final = "#/components/schemas/{name}"
+_TYPES: Final = (
+    CallRequest,
+    CallAnswer,
+    RegistryRequest,
+    RegistryAnswer,
+    DiscoveredAgent,
+    PlatformCard,
+    AgentChange,
+    NewKey,
+    Rotation,
+)
+_TEXT: Final = {"type": "string"}
+_ITEMS: Final = {
+    "type": "object",
+    "required": ["items"],
+    "properties": {
+        "items": {"type": "array", "items": {"type": "object"}},
+        "next_cursor": {"type": ["string", "null"]},
+    },
+}
+_FILTERS: Final[Mapping[str, str]] = {
+    "skill": "an agent that has this skill",
+    "q": "words in name, description or skills",
+    "tag": "an agent with this tag; may be repeated",
+    "capability": "streaming, memory, push, or a word of its card",
+    "dialect": "what the agent speaks",
+    "status": "active, paused or unreachable",
+    "min_rating": "0 to 5",
+    "max_p95_ms": "slowest 95th percentile; agents not measured yet pass",
+    "min_availability": "0 to 1",
+    "limit": "1 to 100, 20 if left out",
+    "cursor": "next_cursor of the page before",
+}
+_REFUSALS: Final[Mapping[int, str]] = {
+    400: "The request is wrong; error.details.errors names each failing path.",
+    401: "No credential, or a wrong one.",
+    403: "The key lacks a scope, or the thing is somebody else's.",
+    404: "There is no such agent, skill or call.",
+    413: "The body is too large.",
+    415: "The body is not application/json.",
+    421: "The hub does not answer under this Host name.",
+    429: "Too many requests.",
+    500: "The hub failed.",
+    503: "The hub is draining or overloaded, or the agent is not reachable.",
+}
+
+
+@cache
+def openapi(hub_url: str) -> JsonObject:
+    """The whole description."""
+    _, components = msgspec.json.schema_components(_TYPES, ref_template=_REF)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Dragoman",
+            "version": __version__,
+            "description": "Agents find and call each other here, whatever protocol each speaks.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": hub_url}],
+        "security": [{"key": []}],
+        "paths": _paths(),
+        "components": {
+            "schemas": {**components, "Discovery": _DISCOVERY, "Items": _ITEMS},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: ap_…"}},
+        },
+    }
+
+
+@cache
+def card_schema(hub_url: str) -> JsonObject:
+    """The JSON Schema of the platform's agent card."""
+    (found,), components = msgspec.json.schema_components((PlatformCard,), ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"{hub_url}/schemas/agent-card/v1",
+        "title": "Agent card",
+        **found,
+        "$defs": components,
+    }
+
+
+_DISCOVERY: Final = {
+    "type": "object",
+    "required": ["agents", "total", "next_cursor"],
+    "properties": {
+        "agents": {"type": "array", "items": {"$ref": _REF.format(name="DiscoveredAgent")}},
+        "total": {"type": "integer"},
+        "total_exceeded": {"type": "boolean"},
+        "next_cursor": {"type": ["string", "null"]},
+    },
+}
+
+
+def _paths() -> JsonObject:
+    agent, call, key = _path_parameter("agent"), _path_parameter("call"), _path_parameter("key")
+    paths: JsonObject = {
+        "/v1/a2a/call": {
+            "post": _operation(
+                "Call an agent and wait",
+                "CallAnswer",
+                body="CallRequest",
+                more={
+                    502: "The agent failed.",
+                    504: "The agent did not answer in time.",
+                    409: "The key was used with another body.",
+                },
+            ),
+        },
+        "/v1/a2a/call/{call}/status": {"get": _operation("How a call stands", "CallAnswer", parameters=[call])},
+        "/v1/a2a/registry": {
+            "post": _operation("Register an agent", "RegistryAnswer", body="RegistryRequest", created=True)
+        },
+        "/v1/a2a/discover": {
+            "get": _operation("Find agents", "Discovery", parameters=[_query(*each) for each in _FILTERS.items()])
+        },
+        "/v1/a2a/agents/{agent}/card": {"get": _operation("An agent's card", "PlatformCard", parameters=[agent])},
+        "/v1/agents": {"get": _operation("List agents", "Items")},
+        "/v1/agents/{agent}": {
+            "get": _operation("Show an agent", None, parameters=[agent]),
+            "patch": _operation("Pause, resume or mark an agent", None, body="AgentChange", parameters=[agent]),
+            "delete": _operation("Remove an agent", None, parameters=[agent]),
+        },
+        "/v1/agents/{agent}/versions": {"get": _operation("Versions of its card", None, parameters=[agent])},
+        "/v1/keys": {
+            "get": _operation("List keys", "Items"),
+            "post": _operation("Make a key, shown once", None, body="NewKey", created=True),
+        },
+        "/v1/keys/{key}": {"delete": _operation("Revoke a key", None, parameters=[key])},
+        "/v1/keys/{key}/rotate": {
+            "post": _operation("Make a key's successor", None, body="Rotation", parameters=[key], created=True)
+        },
+        "/v1/settings": {"get": _operation("The settings in force", "Items")},
+    }
+    for path, summary in _PUBLIC.items():
+        paths[path] = {"get": {**_operation(summary, None), "security": []}}
+    return paths
+
+
+_PUBLIC: Final[Mapping[str, str]] = {
+    "/healthz": "Whether the process runs",
+    "/readyz": "Whether the hub takes calls",
+    "/health": "The same, in the words of the dotted protocol",
+    "/": "What this is",
+    "/openapi.json": "This description",
+    "/schemas/agent-card/v1": "The schema of the platform's card",
+    "/.well-known/jwks.json": "The keys that the hub's tokens are checked with",
+}
+
+
+def _operation(
+    summary: str,
+    answer: str | None,
+    *,
+    body: str | None = None,
+    parameters: list[JsonObject] | None = None,
+    created: bool = False,
+    more: Mapping[int, str] | None = None,
+) -> JsonObject:
+    shape: JsonObject = {"$ref": _REF.format(name=answer)} if answer else {"type": "object"}
+    done: JsonObject = {"description": "Done.", "content": {"application/json": {"schema": shape}}}
+    refusal: JsonObject = {"application/json": {"schema": {"$ref": _REF.format(name="CallAnswer")}}}
+    operation: JsonObject = {
+        "summary": summary,
+        "responses": {
+            "200": done,
+            **({"201": done} if created else {}),
+            **{
+                str(status): {"description": text, "content": refusal}
+                for status, text in sorted({**_REFUSALS, **(more or {})}.items())
+            },
+        },
+    }
+    if parameters:
+        operation["parameters"] = parameters
+    if body is not None:
+        schema = {"$ref": _REF.format(name=body)}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return operation
+
+
+def _path_parameter(name: str) -> JsonObject:
+    return {"name": name, "in": "path", "required": True, "schema": _TEXT}
+
+
+def _query(name: str, text: str) -> JsonObject:
+    return {"name": name, "in": "query", "description": text, "schema": _TEXT}

@@ -1,0 +1,106 @@
+"""A page: a path, who may see it, and the function that answers it. Errors are told as the platform tells them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from dragoman.dialects.platform.answers import json_reply, refusal
+from dragoman.dialects.platform.inbound import bad_field, require_json
+from dragoman.model.call import Arrival, Caller
+from dragoman.model.errors import BadParams, DragomanError, NotAuthenticated, NotJson, UnknownMethod
+from dragoman.model.http import HttpReply, HttpRequest
+
+Shape = TypeVar("Shape")
+Answerer = Callable[[HttpRequest, Caller, Arrival], Awaitable[HttpReply]]
+
+MAX_PAGE: Final = 100
+REQUEST_PREFIX: Final = "req_"
+
+__all__ = ["Page", "PageRoute", "body_of", "json_reply", "limit_of", "no_such_page", "query_of"]
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of the hub; a public one is shown without a credential."""
+
+    method: str
+    path: str
+    answer: Answerer
+    public: bool = False
+
+
+class PageRequest(msgspec.Struct, frozen=True):
+    """A request for a page."""
+
+    request: HttpRequest
+
+    def refuse(self, error: DragomanError) -> HttpReply:
+        """The refusal."""
+        return refusal(REQUEST_PREFIX + self.request.id, self.request.at, error)
+
+
+class PageRoute:
+    """A path that a page serves."""
+
+    def __init__(self, page: Page, cap: int) -> None:
+        self._page = page
+        self.name = page.path
+        self.cap = cap
+        self.public = page.public
+        self.task_prefix = REQUEST_PREFIX
+        self.dialect = ""
+
+    def read(self, request: HttpRequest) -> PageRequest:
+        """The request for the page."""
+        return PageRequest(request)
+
+    async def answer(self, asked: PageRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        """The page, for one who may see it. Raises NotAuthenticated and what the page raises."""
+        if caller.anonymous and not self.public:
+            raise NotAuthenticated
+        return await self._page.answer(asked.request, caller, arrival)
+
+
+def no_such_page(allowed: Callable[[HttpRequest], list[str]]) -> Page:
+    """What answers where nothing is: who may not look is told no more than that."""
+
+    async def answer(request: HttpRequest, _caller: Caller, _arrival: Arrival) -> HttpReply:
+        path = request.url.partition("?")[0]
+        methods = allowed(request)
+        if methods:
+            error = UnknownMethod(f"{request.method} is not offered on {path}; it has: {', '.join(methods)}.")
+        else:
+            error = UnknownMethod(f"There is nothing at {path}; /openapi.json lists what there is.")
+        return refusal(REQUEST_PREFIX + request.id, request.at, error)
+
+    return Page(method="*", path="*", answer=answer, public=True)
+
+
+def body_of(request: HttpRequest, shape: type[Shape]) -> Shape:
+    """The body as one of our own types; none is an empty object. Raises WrongMediaType, NotJson, BadParams."""
+    if request.body:
+        require_json(request)
+    try:
+        return msgspec.json.decode(request.body or b"{}", type=shape)
+    except msgspec.ValidationError as error:
+        raise bad_field(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise NotJson(f"The body is not JSON: {error}.") from None
+
+
+def query_of(request: HttpRequest, known: frozenset[str]) -> Mapping[str, str]:
+    """The query's values. Raises BadParams for a name nobody knows."""
+    values = dict(parse_qsl(request.url.partition("?")[2]))
+    for name in values:
+        if name not in known:
+            raise BadParams(f"{name}: unknown; there are: {', '.join(sorted(known))}")
+    return values
+
+
+def limit_of(values: Mapping[str, str], default: int = 50) -> int:
+    """How many items a page has. Raises BadParams."""
+    text = values.get("limit", str(default))
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or not 1 <= int(text) <= MAX_PAGE:
+        raise BadParams(f"limit: expected 1 to {MAX_PAGE}", errors=[{"path": "limit", "message": "out of range"}])
+    return int(text)

@@ -1,0 +1,75 @@
+"""Which path means what: one flat table, made at start from the dialects' own routes and the hub's pages.
+
+A path without variables is one dictionary lookup; one with `{name}` segments is found by its shape. Every path
+answers with and without a final slash, never by a redirect.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Generic, TypeVar
+from urllib.parse import unquote
+
+import msgspec
+
+from dragoman.model.http import NO_PARAMS
+
+Target = TypeVar("Target")
+
+
+class Found(msgspec.Struct, Generic[Target], frozen=True, gc=False):
+    """What serves a path, and the values of its `{name}` segments."""
+
+    target: Target
+    params: Mapping[str, str]
+
+
+class RouteTable(Generic[Target]):
+    """Paths and what serves them."""
+
+    def __init__(self, routes: Iterable[tuple[str, str, Target]]) -> None:
+        self._exact: dict[tuple[str, str], Found[Target]] = {}
+        self._shaped: dict[tuple[str, int], list[tuple[list[str], Target]]] = {}
+        self._allowed: dict[str, set[str]] = {}
+        for method, path, target in routes:
+            self._allowed.setdefault(path, set()).add(method)
+            if "{" not in path:
+                self._exact[method, path] = Found(target, NO_PARAMS)
+            else:
+                segments = path.split("/")
+                self._shaped.setdefault((method, len(segments)), []).append((segments, target))
+
+    def find(self, method: str, path: str, raw_path: bytes) -> Found[Target] | None:
+        """What serves a request, if anything does; HEAD asks for what GET would get."""
+        found = self._exact.get((method, path))
+        if found is not None:
+            return found
+        if method == "HEAD":
+            return self.find("GET", path, raw_path)
+        if path.endswith("/") and path != "/":
+            return self.find(method, path.rstrip("/") or "/", raw_path.rstrip(b"/"))
+        # Split before decoding: an escaped slash belongs to its segment.
+        segments = raw_path.split(b"/")
+        for pattern, target in self._shaped.get((method, len(segments)), ()):
+            params = _matched(pattern, segments)
+            if params is not None:
+                return Found(target, params)
+        return None
+
+    def allowed(self, path: str, raw_path: bytes) -> list[str]:
+        """The methods with which a path is served."""
+        return [method for method in METHODS if self.find(method, path, raw_path) is not None]
+
+
+METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def _matched(pattern: list[str], segments: list[bytes]) -> Mapping[str, str] | None:
+    params: dict[str, str] = {}
+    for expected, raw in zip(pattern, segments, strict=True):
+        if expected.startswith("{"):
+            value = unquote(raw.decode("ascii", "replace"), errors="replace")
+            if not value:
+                return None
+            params[expected[1:-1]] = value
+        elif expected.encode() != raw:
+            return None
+    return params
