@@ -1,0 +1,166 @@
+"""`dragoman agents ls|show|pause|resume|rm|versions`: the registry, for owners and administrators."""
+
+from typing import Final
+
+import click
+
+from dragoman.cli.completion import agents
+from dragoman.cli.find import agent_item, items_of, pages
+from dragoman.cli.fitting import schema_lines
+from dragoman.cli.hub import segment
+from dragoman.cli.output import Output
+from dragoman.cli.session import common, confirm, current_hub, current_output
+from dragoman.cli.table import Column, Kind, chosen, show_facts, show_rows
+from dragoman.model.json import JsonObject, is_array, is_object
+
+COLUMNS: Final = (
+    Column("id", "id", Kind.ID),
+    Column("name", "name"),
+    Column("version", "version", Kind.STATE),
+    Column("dialect", "dialect", Kind.STATE),
+    Column("state", "status", Kind.STATE),
+    Column("skills", "skills"),
+    Column("rating", "rating", Kind.NUMBER),
+    Column("updated", "updated_at", Kind.TIME),
+    Column("registered", "registered_at", Kind.TIME),
+    Column("p95 ms", "response_time_p95_ms", Kind.NUMBER),
+    Column("available", "availability", Kind.NUMBER),
+    Column("owner", "owner", Kind.ID),
+    Column("tags", "tags"),
+    Column("open", "open", Kind.STATE),
+    Column("private", "private", Kind.STATE),
+    Column("uuid", "uuid", Kind.ID),
+    Column("base", "base_url"),
+)
+SHOWN: Final = ("id", "name", "version", "dialect", "status", "skills", "rating", "updated_at")
+FACTS: Final = (
+    "id", "uuid", "name", "description", "version", "dialect", "status", "open", "private", "rating",
+    "response_time_p95_ms", "availability", "owner", "tags", "registered_endpoint", "endpoint", "base_url",
+    "registered_at", "updated_at",
+)  # fmt: skip
+TAB: Final = "\t"
+TIMES: Final = ("registered_at", "updated_at")
+
+
+@click.group("agents", epilog="Example: dragoman agents show agt_editor")
+def command() -> None:
+    """List, show, pause, resume and remove agents."""
+
+
+@command.command("ls", epilog="Example: dragoman agents ls --status active --columns id,status")
+@click.option("--status", metavar="STATE", help="Only those in this state.")
+@click.option("--q", metavar="WORDS", help="Words in names, descriptions and skills.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many.")
+@click.option("--cursor", metavar="CURSOR", help="Where an earlier page ended.")
+@click.option("--columns", metavar="A,B,C", help="The fields to show.")
+@common
+def ls(status: str | None, q: str | None, limit: int, cursor: str | None, columns: str | None) -> None:
+    """List agents."""
+    output = current_output()
+    picked = chosen(COLUMNS, SHOWN, columns)
+    query = {name: value for name, value in (("status", status), ("q", q), ("cursor", cursor)) if value}
+    found, following = pages(current_hub(output), "/v1/agents", query, limit=limit)
+    if output.json:
+        output.document({"items": found, "next_cursor": following})
+        return
+    show_rows(output, found, picked)
+    if following:
+        output.note(f"more: --cursor {following}")
+    elif not found:
+        output.note("no agent is registered\nnext: dragoman register URL")
+
+
+@command.command("show", epilog="Example: dragoman agents show agt_editor")
+@click.argument("agent", shell_complete=agents)
+@common
+def show(agent: str) -> None:
+    """Show one agent, its figures and its skills."""
+    output = current_output()
+    item = agent_item(current_hub(output), agent)
+    if output.json:
+        output.document(item)
+        return
+    show_facts(output, {name: item.get(name) for name in FACTS}, TIMES)
+    card = item.get("card")
+    skills = card.get("skills") if is_object(card) else None
+    for skill in skills if is_array(skills) else ():
+        if is_object(skill):
+            _show_skill(output, skill)
+
+
+@command.command("pause", epilog="Example: dragoman agents pause agt_editor")
+@click.argument("agent", shell_complete=agents)
+@common
+def pause(agent: str) -> None:
+    """Take no more calls for an agent."""
+    _change(agent, "paused", "it takes no calls until: dragoman agents resume")
+
+
+@command.command("resume", epilog="Example: dragoman agents resume agt_editor")
+@click.argument("agent", shell_complete=agents)
+@common
+def resume(agent: str) -> None:
+    """Take calls for a paused agent again."""
+    _change(agent, "active", "it takes calls again")
+
+
+@command.command("rm", epilog="Example: dragoman agents rm agt_editor --yes")
+@click.argument("agent", shell_complete=agents)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common
+def rm(agent: str, yes: bool) -> None:
+    """Remove an agent from the registry."""
+    output = current_output()
+    hub = current_hub(output)
+    item = agent_item(hub, agent)
+    confirm(f"Remove {item['id']} ({item.get('name')})?", yes=yes)
+    _show_change(
+        output, hub.ask("DELETE", f"/v1/agents/{segment(str(item['id']))}") or {}, "it is no longer registered"
+    )
+
+
+@command.command("versions", epilog="Example: dragoman agents versions agt_editor")
+@click.argument("agent", shell_complete=agents)
+@common
+def versions(agent: str) -> None:
+    """List the versions of an agent's card, as ID@VERSION takes them."""
+    output = current_output()
+    hub = current_hub(output)
+    item = agent_item(hub, agent)
+    answer = hub.get(f"/v1/agents/{segment(str(item['id']))}/versions")
+    found = items_of(answer)
+    if output.json:
+        output.document({"items": found, "next_cursor": answer.get("next_cursor")})
+        return
+    for version in found:
+        output.answer(str(version))
+
+
+def _change(agent: str, status: str, said: str) -> None:
+    output = current_output()
+    hub = current_hub(output)
+    item = agent_item(hub, agent)
+    changed = hub.ask("PATCH", f"/v1/agents/{segment(str(item['id']))}", body={"status": status})
+    _show_change(output, changed or {}, said)
+
+
+def _show_change(output: Output, item: JsonObject, said: str) -> None:
+    if output.json:
+        output.document(item)
+        return
+    output.answer(f"{item.get('id')}{' ' if output.human else TAB}{item.get('status')}")
+    output.note(said)
+
+
+def _show_skill(output: Output, skill: JsonObject) -> None:
+    schema = skill.get("input_schema")
+    lines = schema_lines(schema) if is_object(schema) else []
+    name = str(skill.get("name") or skill.get("id"))
+    if not output.human:
+        for line in lines or [""]:
+            output.answer(f"skill\t{name}\t{line}".rstrip())
+        return
+    described = str(skill.get("description") or "")
+    output.answer(f"\nskill {name}  {described}".rstrip())
+    for line in lines:
+        output.answer(f"  {line}")

@@ -1,0 +1,276 @@
+"""A small real HTTP server that speaks the JSON API of a hub, for tests of the command line.
+
+It keeps agents and keys, carries calls out by a function in place of an agent, and remembers every request. A test may
+set the answer to one method and path. Runs in a thread of the test's process, on a free port.
+"""
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple, Self
+from urllib.parse import parse_qsl
+
+import uvicorn
+
+from dragoman.cli.demo.editor import answer as edit
+from dragoman.cli.demo.editor import card as editor_card
+from dragoman.model.json import Json, JsonObject, is_object
+from tests.support.ports import free_port
+
+START_S = 10.0
+CALLED = {
+    "queued_at": "2026-01-12T10:00:00.000Z",
+    "started_at": "2026-01-12T10:00:00.003Z",
+    "completed_at": "2026-01-12T10:00:02.403Z",
+    "duration_ms": 2400,
+}
+KEY_ID = "k7f2Qx0aZ91b"
+TRACE = {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "span_id": "00f067aa0ba902b7"}
+
+Scope = Mapping[str, Json]
+Receive = Callable[[], Awaitable[Mapping[str, Json]]]
+Send = Callable[[Mapping[str, Json]], Awaitable[None]]
+
+
+class Seen(NamedTuple):
+    """A request that arrived."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: Json
+
+
+def refusal(code: str, message: str, **details: Json) -> JsonObject:
+    error: JsonObject = {"code": code, "message": message, "details": details, "retryable": False}
+    return {"id": "a2a_call_0", "call_id": "a2a_call_0", "status": "failed", "error": error, "timing": {}}
+
+
+def agent(agent_id: str, name: str, skills: list[JsonObject], **more: Json) -> JsonObject:
+    card: JsonObject = {"id": agent_id, "name": name, "version": "1.0.0", "skills": skills}
+    return {
+        "id": agent_id,
+        "uuid": "8a1b6f0e-3c2d-4f5a-9b7c-0d1e2f3a4b02",
+        "name": name,
+        "description": f"{name} of the tests",
+        "version": "1.0.0",
+        "dialect": "platform",
+        "status": "active",
+        "open": False,
+        "private": False,
+        "skills": [skill["name"] for skill in skills],
+        "rating": 4.8,
+        "response_time_p95_ms": 2500,
+        "availability": 0.999,
+        "endpoint": f"http://localhost:8700/v1/agents/{agent_id}/a2a",
+        "base_url": f"http://localhost:8700/agents/{agent_id}/",
+        "owner": "local",
+        "tags": [],
+        "registered_at": "2026-01-12T10:00:00.000Z",
+        "updated_at": "2026-01-12T10:00:00.000Z",
+        "card": card,
+        **more,
+    }
+
+
+def some_agents() -> dict[str, JsonObject]:
+    echo = {
+        "name": "echo",
+        "description": "Say it again",
+        "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    }
+    plan = {
+        "name": "plan",
+        "description": "Takes every kind of value",
+        "input_schema": {
+            "type": "object",
+            "properties": {
+                "days": {"type": "integer"},
+                "budget": {"type": "number"},
+                "fast": {"type": "boolean"},
+                "stops": {"type": "array", "items": {"type": "string"}},
+                "options": {"type": "object"},
+                "mode": {"enum": ["car", "train", 3]},
+                "note": {"type": ["string", "null"]},
+                "start": {"$ref": "#/$defs/place"},
+                "end": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            },
+            "$defs": {"place": {"type": "object"}},
+            "additionalProperties": False,
+        },
+    }
+    editor = agent("agt_editor", "Editor", [skill for skill in editor_card(1)["skills"]])
+    return {
+        "agt_editor": editor,
+        "agt_echo": agent("agt_echo", "Echo", [echo], dialect="a2a-1.0", rating=4.5),
+        "agt_eclipse": agent("agt_eclipse", "Eclipse", [plan], status="paused"),
+    }
+
+
+class StubHub:
+    """The server; `requests` is what it was asked, `answers` what a test wants it to say."""
+
+    def __init__(self, *, token: str | None = None) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.token = token
+        self.agents = some_agents()
+        self.keys: dict[str, JsonObject] = {KEY_ID: {"key_id": KEY_ID, "name": "old", "scopes": ["a2a:call"]}}
+        self.requests: list[Seen] = []
+        self.answers: dict[tuple[str, str], tuple[int, Json]] = {}
+        self.asked = threading.Event()
+        self.held: set[str] = set()
+        self._release_s: float | None = None
+        config = uvicorn.Config(
+            self._app, interface="asgi3", port=self.port, log_config=None, lifespan="off", timeout_graceful_shutdown=1
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        wait = threading.Event()
+        for _ in range(int(START_S / 0.01)):
+            if self._server.started:
+                return self
+            wait.wait(0.01)
+        raise TimeoutError("the stub hub did not start")
+
+    def __exit__(self, *raised: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(START_S)
+
+    def release_after(self, seconds: float) -> None:
+        """Answer what is held after so many seconds."""
+        self._release_s = seconds
+
+    def last(self, path: str) -> Seen:
+        return [seen for seen in self.requests if seen.path == path][-1]
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        data = b""
+        while True:
+            message = await receive()
+            data += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        query = dict(parse_qsl(scope["query_string"].decode()))
+        body: Json = json.loads(data) if data else None
+        seen = Seen(scope["method"], scope["path"], query, headers, body)
+        self.requests.append(seen)
+        self.asked.set()
+        if seen.path in self.held and await self._left(receive):
+            return
+        status, answer = self._answer(seen)
+        text = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        kind = b"text/html" if isinstance(answer, bytes) else b"application/json"
+        head = [(b"content-type", kind), (b"content-length", str(len(text)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": text})
+
+    async def _left(self, receive: Receive) -> bool:
+        """A call that takes long: wait until the caller leaves, or the time is over."""
+        try:
+            async with asyncio.timeout(self._release_s):
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+        except TimeoutError:
+            return False
+        return True
+
+    def _answer(self, seen: Seen) -> tuple[int, Json]:
+        given = self.answers.get((seen.method, seen.path))
+        if given is not None:
+            return given
+        if seen.path == "/":
+            return 200, {"name": "dragoman", "version": "9.9.9", "status": "ok"}
+        if seen.path == "/readyz":
+            return 200, {"status": "ok"}
+        if self.token is not None and seen.headers.get("authorization") != f"Bearer {self.token}":
+            return 401, refusal("AUTHORIZATION_ERROR", "Send a valid key: Authorization: Bearer ap_…")
+        parts = seen.path.strip("/").split("/")
+        match seen.method, parts:
+            case "GET", ["v1", "a2a", "discover"]:
+                return self._discover(seen.query)
+            case "GET", ["v1", "a2a", "agents", agent_id, "card"] if agent_id in self.agents:
+                return 200, self.agents[agent_id]["card"]
+            case "POST", ["v1", "a2a", "call"]:
+                return self._call(seen.body)
+            case "POST", ["v1", "a2a", "registry"]:
+                return self._register(seen.body)
+            case _, ["v1", "agents", *rest]:
+                return self._agents(seen, rest)
+            case _, ["v1", "keys", *rest]:
+                return self._keys(seen, rest)
+            case "GET", ["v1", "settings"]:
+                items = [
+                    {"setting": "host", "value": "0.0.0.0", "source": "flag --host"},
+                    {"setting": "auth", "value": "token", "source": "default"},
+                ]
+                return 200, {"items": items}
+            case _:
+                return 404, refusal("AGENT_NOT_FOUND", "There is no such agent.")
+
+    def _discover(self, query: Mapping[str, str]) -> tuple[int, Json]:
+        fields = ("id", "name", "skills", "rating", "response_time_p95_ms", "availability", "dialect", "status")
+        fitting = [one for one in self.agents.values() if query.get("skill") in (None, *one["skills"])]
+        fitting = [one for one in fitting if query.get("status") in (None, one["status"])]
+        page, cursor = paged([{field: one[field] for field in fields} for one in fitting], query)
+        return 200, {"agents": page, "total": len(fitting), "next_cursor": cursor}
+
+    def _call(self, body: Json) -> tuple[int, Json]:
+        common = {"id": "a2a_call_7c1e", "call_id": "a2a_call_7c1e"}
+        if body["skill"] == "summarize":
+            status, said = edit(body)
+            if status != 200:
+                return status, {**refusal(said["error"]["code"], said["error"]["message"]), **common}
+        else:
+            said = {"result": {"text": body["input"].get("text", "")}, "usage": {"tokens": 812}}
+        return 200, {**common, "status": "completed", **said, "timing": CALLED, "trace": TRACE}
+
+    def _register(self, body: Json) -> tuple[int, Json]:
+        card = body.get("agent_card")
+        name = card["name"] if is_object(card) else "Found"
+        agent_id = body.get("id") or (card.get("id") if is_object(card) else None) or "agt_found"
+        skills: list[JsonObject] = card.get("skills", []) if is_object(card) else []
+        self.agents[agent_id] = agent(agent_id, name, skills)
+        fields = ("id", "uuid", "name", "version", "dialect", "endpoint", "base_url")
+        shown = {field: self.agents[agent_id][field] for field in fields}
+        return 201, {**shown, "status": "registered", "token": "ap_once", "signing_secret": "whsec_once"}
+
+    def _agents(self, seen: Seen, rest: list[str]) -> tuple[int, Json]:
+        if not rest:
+            items = [{name: one[name] for name in one if name != "card"} for one in self.agents.values()]
+            page, cursor = paged(items, seen.query)
+            return 200, {"items": page, "next_cursor": cursor}
+        found = self.agents.get(rest[0])
+        if found is None:
+            return 404, refusal("AGENT_NOT_FOUND", "There is no such agent.")
+        if rest[1:] == ["versions"]:
+            return 200, {"items": ["1.0.0", "0.9.0"]}
+        if seen.method == "PATCH":
+            found |= seen.body
+        if seen.method == "DELETE":
+            del self.agents[rest[0]]
+            found = {**found, "status": "removed"}
+        return 200, found
+
+    def _keys(self, seen: Seen, rest: list[str]) -> tuple[int, Json]:
+        if not rest and seen.method == "GET":
+            return 200, {"items": list(self.keys.values()), "next_cursor": None}
+        if not rest or rest[1:] == ["rotate"]:
+            key_id = f"k{len(self.keys)}f2Qx0aZ91b"
+            given = seen.body if not rest else {"name": self.keys[rest[0]]["name"], "scopes": ["a2a:call"]}
+            item: JsonObject = {"key_id": key_id, "created_at": "2026-01-12T10:00:00.000Z", "revoked_at": None, **given}
+            self.keys[key_id] = item
+            return 201, {**item, "key": f"ap_{key_id}_{'0123456789abcdef' * 3}", "signing_secret": "whsec_c2VjcmV0"}
+        self.keys[rest[0]]["revoked_at"] = "2026-01-12T11:00:00.000Z"
+        return 200, self.keys[rest[0]]
+
+
+def paged(items: list[JsonObject], query: Mapping[str, str]) -> tuple[list[JsonObject], str | None]:
+    start, size = int(query.get("cursor", "0")), int(query.get("limit", "20"))
+    return items[start : start + size], str(start + size) if start + size < len(items) else None

@@ -1,0 +1,113 @@
+"""--help: of every command, quickly, and with an example that works."""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import pytest
+
+import dragoman
+from dragoman.cli.entry import COMMANDS
+from dragoman.cli.entry import dragoman as root
+from tests.cli.stub_hub import StubHub
+from tests.cli.terminal import COMMAND, environment, piped
+
+HEAVY = ("rich", "msgspec", "ssl", "asyncio", "uvicorn", "starlette", "httptools", "dragoman.net", "dragoman.server")
+BUDGET_S = 0.4  # twice the goal: test machines are shared
+
+
+def every_command() -> dict[tuple[str, ...], click.Command]:
+    found: dict[tuple[str, ...], click.Command] = {}
+    context = click.Context(root)
+    for name in COMMANDS:
+        command = root.get_command(context, name)
+        assert command is not None
+        found[(name,)] = command
+        if isinstance(command, click.Group):
+            found.update({(name, inner): one for inner, one in command.commands.items()})
+    return found
+
+
+EVERY = every_command()
+
+
+def imported_by(code: str) -> set[str]:
+    """The modules that are loaded after running the code in a fresh interpreter."""
+    program = f"import sys\n{code}\nimport json\nsys.stderr.write(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
+    return set(json.loads(done.stderr))
+
+
+def run_in_process(*words: str) -> str:
+    return f"sys.argv = ['dragoman', *{list(words)!r}]\nfrom dragoman.cli import main\nassert main() == 0"
+
+
+@pytest.mark.parametrize("words", [(), *EVERY], ids=" ".join)
+def test_every_command_has_help_with_an_example(words: tuple[str, ...], tmp_path: Path) -> None:
+    ran = piped(*words, "--help", env=environment(tmp_path))
+    assert ran.code == 0
+    assert ran.err == ""
+    assert "Usage: dragoman" in ran.out
+    assert "Example: dragoman " in ran.out
+
+
+@pytest.mark.parametrize("words", [words for words in EVERY if words not in (("serve",), ("dev",))], ids=" ".join)
+def test_every_example_works(words: tuple[str, ...], hub: StubHub, env: dict[str, str]) -> None:
+    example = (EVERY[words].epilog or "").removeprefix("Example: ")
+    program, *rest = shlex.split(example)
+    assert program == "dragoman"
+    ran = piped(*rest, env=env)
+    assert (ran.code, ran.err if ran.code else "") == (0, "")
+
+
+def test_the_first_example_works(hub: StubHub, env: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "article.txt").write_text("Tides rise. They fall.")
+    words = shlex.split((root.epilog or "").removeprefix("Example: dragoman "))
+    ran = piped(*words, env=env, cwd=tmp_path)
+    assert json.loads(ran.out) == {"summary": "Tides rise. They fall."}
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    lines = {name: line for name, (_, line) in COMMANDS.items()}
+    assert lines == {name: (EVERY[(name,)].help or "").split("\n")[0] for name in COMMANDS}
+
+
+def test_help_imports_nothing_that_takes_long() -> None:
+    assert imported_by(run_in_process("--help")) & set(HEAVY) == set()
+
+
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_help_of_a_command_imports_neither_client_nor_server(words: tuple[str, ...]) -> None:
+    assert imported_by(run_in_process(*words, "--help")) & set(HEAVY) == set()
+
+
+def test_importing_the_package_imports_neither_command_line_nor_hub() -> None:
+    assert imported_by("import dragoman") & {"click", "dragoman.cli", *HEAVY} == set()
+
+
+@pytest.mark.serial
+def test_help_is_there_at_once(tmp_path: Path) -> None:
+    def once() -> float:
+        started = time.monotonic()
+        subprocess.run([COMMAND, "--help"], env=environment(tmp_path), capture_output=True, timeout=30, check=True)
+        return time.monotonic() - started
+
+    assert min(once() for _ in range(3)) < BUDGET_S
+
+
+def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert dragoman.__version__ == project["project"]["version"] == version("dragoman")
+    assert piped("--version", env=environment(tmp_path)).out == f"dragoman {dragoman.__version__}\n"
+
+
+def test_the_module_is_the_command(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "dragoman", "serve", "--help"]
+    done = subprocess.run(words, env=environment(tmp_path), capture_output=True, text=True, timeout=30, check=True)
+    assert "Usage: dragoman serve" in done.stdout
