@@ -1,0 +1,1 @@
+"""Tests of a real hub in a process of its own, over real sockets."""

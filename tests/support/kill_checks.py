@@ -1,0 +1,213 @@
+"""What must hold after a hub was killed: its answers, its file and its agents' account against the loader's ledger.
+
+Every check returns complaints, in words; none of them is allowed.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from dragoman.backends.sqlite import codec, tasks
+from dragoman.backends.sqlite.connection import Connection, connect, number
+from dragoman.model.content import Data
+from dragoman.model.events import Happened, StatusChanged
+from dragoman.model.lifecycle import advance
+from dragoman.model.states import TaskState
+from dragoman.model.task import Task
+from tests.support.kill_agents import Asked
+from tests.support.kill_load import Client, Ledger, Sent
+
+AT_ONCE: Final = 16
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    """The head of a task as it stands in the file."""
+
+    number: int
+    id: str
+    state: int
+    last_seq: int
+    quick: bool
+
+
+class _Said(msgspec.Struct, frozen=True):
+    number: int
+
+
+def check_answers(ledger: Ledger) -> list[str]:
+    """Every answer of a call is the same one, and is its own."""
+    found = list(ledger.complaints)
+    owners: dict[str, int] = {}
+    for call in ledger.acknowledged():
+        ids = {answer["call_id"] for answer in call.answers}
+        if len(ids) > 1:
+            found.append(f"call {call.number} was answered under {len(ids)} ids: {sorted(ids)}")
+        if any(answer["status"] != "completed" or answer["result"] != call.input for answer in call.answers):
+            found.append(f"call {call.number} got what was not its answer: {call.answers}")
+        for call_id in ids:
+            if owners.setdefault(call_id, call.number) != call.number:
+                found.append(f"calls {call.number} and {owners[call_id]} were both answered as {call_id}")
+    return found
+
+
+async def check_statuses(client: Client, calls: Sequence[Sent]) -> list[str]:
+    """The hub still tells every acknowledged call as it answered it; what it cannot be asked now is left for later."""
+    limit = asyncio.Semaphore(AT_ONCE)
+
+    async def check(call: Sent) -> list[str]:
+        answer = call.answers[0]
+        try:
+            async with limit:
+                status, told = await client.ask("GET", f"/v1/a2a/call/{answer['call_id']}/status")
+        except (OSError, EOFError):
+            return []
+        if status != 200:
+            return [f"call {call.number}, acknowledged as {answer['call_id']}, is lost: {status}"]
+        if (told["call_id"], told["status"], told.get("result")) != (answer["call_id"], "completed", answer["result"]):
+            return [f"call {call.number} was answered {answer}, and is now {told}"]
+        return []
+
+    return [each for found in await asyncio.gather(*map(check, calls)) for each in found]
+
+
+def check_asked(asked: Sequence[Asked], ledger: Ledger) -> list[str]:
+    """An agent is asked twice only for calls with a key, and then under the same id."""
+    found: list[str] = []
+    ids: dict[int, list[str]] = {}
+    for each in asked:
+        ids.setdefault(each.number, []).append(each.call_id)
+    for number_, called in ids.items():
+        if len(set(called)) > 1:
+            found.append(f"the agent was asked for call {number_} under several ids: {sorted(set(called))}")
+        elif len(called) > 1 and ledger.calls[number_].key is None:
+            found.append(f"the agent was asked {len(called)} times for call {number_}, which has no key")
+    for call in ledger.acknowledged():
+        if call.answers[0]["call_id"] not in ids.get(call.number, ()):
+            found.append(f"call {call.number} was answered as {call.answers[0]['call_id']}, of which no agent knows")
+    return found
+
+
+def open_calls(path: Path) -> int:
+    """How many tasks have not ended, by the file of a hub that runs."""
+    connection = connect(path)
+    try:
+        connection.execute("PRAGMA query_only=1").fetchall()
+        return number(connection, "SELECT count(*) FROM task WHERE state < ?1", (codec.FIRST_FINAL,)) or 0
+    finally:
+        connection.close()
+
+
+def check_file(path: Path, ledger: Ledger) -> tuple[list[str], Counter[str]]:
+    """The file of a stopped hub is whole, and has every acknowledged call as it was answered; also what is in it."""
+    connection = connect(path)
+    try:
+        found = _check_whole(connection)
+        rows = msgspec.convert(
+            connection.execute("SELECT number, id, state, last_seq, log IS NOT NULL FROM task").fetchall(),
+            list[Row],
+            strict=False,
+        )
+        stored: dict[str, Task] = {}
+        for row in rows:
+            found += _check_task(connection, row, stored)
+        found += _check_jobs(connection)
+    finally:
+        connection.close()
+    found += _check_calls(ledger, stored)
+    kinds = Counter("quick" if row.quick else "long" for row in rows)
+    kinds.update(_ending(task) for task in stored.values())
+    return found, kinds
+
+
+def _check_whole(connection: Connection) -> list[str]:
+    said = connection.execute("PRAGMA integrity_check").fetchall()
+    found = [] if said == [("ok",)] else [f"the file is damaged: {said}"]
+    if lost := number(connection, "SELECT count(*) FROM event WHERE key >> 20 NOT IN (SELECT number FROM task)"):
+        found.append(f"{lost} events belong to no task")
+    if lost := number(connection, "SELECT count(*) FROM idem WHERE task NOT IN (SELECT id FROM task)"):
+        found.append(f"{lost} keys name no task")
+    return found
+
+
+def _check_jobs(connection: Connection) -> list[str]:
+    left = number(connection, "SELECT count(*) FROM job")
+    return [f"{left} jobs are left, though no call is open"] if left else []
+
+
+def _check_task(connection: Connection, row: Row, stored: dict[str, Task]) -> list[str]:
+    """The row can be read, its events are numbered without a gap, and lead by legal moves to where it stands."""
+    try:
+        happened = tasks.events(connection, row.id, 0, codec.MAX_SEQ)
+        task = tasks.task_anyone(connection, row.id)
+    except (msgspec.MsgspecError, LookupError) as error:
+        return [f"{row.id} cannot be read: {error}"]
+    stored[row.id] = task
+    found: list[str] = []
+    if [each.seq for each in happened] != list(range(1, row.last_seq + 1)):
+        found.append(f"{row.id} has {row.last_seq} events, numbered {[each.seq for each in happened]}")
+    state = _walked(happened)
+    if state is None:
+        found.append(f"{row.id} made an illegal move: {happened}")
+    elif codec.STATE[state] != row.state or task.state is not state or task.last_seq != row.last_seq:
+        found.append(f"{row.id} is {row.state} in its row, {task.state} in its document, {state} by its events")
+    return found
+
+
+def _walked(happened: Sequence[Happened]) -> TaskState | None:
+    """The state that events lead to; None where a move is not legal."""
+    state: TaskState | None = TaskState.SUBMITTED
+    for each in happened:
+        state = None if state is None else advance(state, each.event)
+    first = happened[0].event if happened else None
+    return state if isinstance(first, StatusChanged) and first.state is TaskState.SUBMITTED else None
+
+
+def _check_calls(ledger: Ledger, stored: dict[str, Task]) -> list[str]:
+    found: list[str] = []
+    keys = Counter(task.asked.idempotency_key for task in stored.values())
+    found += [f"key {key} has {count} calls" for key, count in keys.items() if key is not None and count > 1]
+    for task in stored.values():
+        found += _check_ending(task, ledger)
+    for call in ledger.acknowledged():
+        for call_id in {answer["call_id"] for answer in call.answers}:
+            task = stored.get(call_id)
+            if task is None:
+                found.append(f"call {call.number}, acknowledged as {call_id}, is not in the file")
+            elif task.state is not TaskState.COMPLETED or task.result != call.input:
+                found.append(f"call {call.number}, acknowledged as {call_id}, is {task.state} with {task.result}")
+    return found
+
+
+def _check_ending(task: Task, ledger: Ledger) -> list[str]:
+    call = _call_of(task, ledger)
+    if call.key != task.asked.idempotency_key:
+        return [f"{task.id} has key {task.asked.idempotency_key}, and was sent with {call.key}"]
+    match _ending(task):
+        case "completed":
+            return [] if task.result == call.input else [f"{task.id} completed with {task.result}"]
+        case "interrupted" if call.key is not None:
+            return [f"{task.id} has a key and was interrupted; it could have been sent again"]
+        case "interrupted":
+            return []
+        case ending:
+            said = "" if task.failure is None else json.dumps(msgspec.to_builtins(task.failure))
+            return [f"{task.id} ended as {ending} {said}"]
+
+
+def _ending(task: Task) -> str:
+    if not task.ended:
+        return "open"
+    if task.failure is not None and task.failure.details and task.failure.details.get("reason") == "interrupted":
+        return "interrupted"
+    return str(task.state)
+
+
+def _call_of(task: Task, ledger: Ledger) -> Sent:
+    part = task.asked.message.parts[0]
+    assert isinstance(part, Data)
+    return ledger.calls[msgspec.convert(part.value, _Said).number]
