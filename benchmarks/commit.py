@@ -1,0 +1,82 @@
+"""One durable commit, alone: the yardstick for added latency.
+
+Runs alone: `python -m benchmarks.commit FOLDER SECONDS`. One call after another is opened and ended in the hub's own
+store: the same writer thread, the same rows and indexes, WAL, synchronous=FULL. What the hub adds beyond this is not
+the disk's.
+"""
+
+import asyncio
+import json
+import statistics
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from dragoman.backends.local.bus import LocalBus
+from dragoman.backends.sqlite.store import SqliteStore
+from dragoman.model.content import Artifact, Data, Message, Role
+from dragoman.model.events import ArtifactChunk, Remote, Sent, StatusChanged, TaskEvent
+from dragoman.model.lifecycle import fold
+from dragoman.model.operations import SendTask
+from dragoman.model.states import TaskState
+from dragoman.model.task import Task, Trace
+from dragoman.ports.clock import SystemClock
+from dragoman.ports.store import CALLS, Growth, NewJob, Opening
+
+
+def opened(task_id: str, at: datetime) -> Task:
+    """A call as the hub opens it."""
+    message = Message(id=f"msg_{task_id}", role=Role.USER, parts=(Data(value={"text": "x" * 38}),))
+    return Task(
+        id=task_id,
+        tenant="default",
+        caller_id="key_benchmark",
+        agent_id="agt_benchmark",
+        agent_version="1.0.0",
+        dialect="platform",
+        context_id=f"ctx-{task_id}",
+        asked=SendTask(message=message, agent="agt_benchmark", skill="echo"),
+        trace=Trace(trace_id="0" * 32, span_id="0" * 16),
+        created_at=at,
+        updated_at=at,
+        last_seq=1,
+    )
+
+
+def ended(at: datetime) -> tuple[TaskEvent, ...]:
+    """What happens to it."""
+    made = Artifact(id="artifact-1", parts=(Data(value={"text": "x" * 38}),), name="echo")
+    return (
+        Sent(at=at, agent_id="agt_benchmark", remote=Remote(task_id="task-1", context_id="context-1")),
+        ArtifactChunk(at=at, artifact=made),
+        StatusChanged(at=at, state=TaskState.COMPLETED),
+    )
+
+
+async def commits(file: Path, seconds: float) -> dict[str, Any]:
+    """Commit one call after another for so long."""
+    clock, times = SystemClock(), list[float]()
+    store = SqliteStore(file, clock=clock, bus=LocalBus())
+    await store.start()
+    job = NewJob(queue=CALLS, owner=await store.begin_epoch("benchmark"))
+    ends = time.perf_counter() + seconds
+    while time.perf_counter() < ends or len(times) < 100:
+        at = datetime.now(UTC)
+        task, events = opened(clock.new_id("a2a_call_"), at), ended(at)
+        grown = fold(task, events)
+        await store.open(Opening(task=task, job=job, durable=False))
+        began = time.perf_counter()
+        await store.append(Growth(task=grown, after=1, events=events))
+        times.append((time.perf_counter() - began) * 1e3)
+    await store.close()
+    cuts = statistics.quantiles(times, n=100)
+    return {"p50_ms": cuts[49], "p99_ms": cuts[98], "commits": len(times)}
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        print(json.dumps(runner.run(commits(Path(sys.argv[1]) / "commit.db", float(sys.argv[2])))))

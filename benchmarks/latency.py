@@ -1,0 +1,120 @@
+"""`latency`: what the hub adds to one caller's wait, beside one durable commit on the same disk in the same minutes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import report
+from benchmarks.calls import Call, a2a_call, echo_card
+from benchmarks.latency_rounds import Latency, follow
+from benchmarks.place import ROOT, SERVER_CORE, Void
+from benchmarks.processes import confine
+from benchmarks.rounds import WARM_UP_S, Options, Spread, spread
+from benchmarks.stage import Stage
+
+DELAYS_MS: Final = (0, 2, 20)
+GOAL: Final = "goal 0.3 beyond one commit"
+REPEATS_WITHIN: Final = 1.10
+
+
+def run(options: Options, folder: Path) -> dict[str, Any]:
+    """Measure against agents of 0, 2 and 20 ms; what is kept of it."""
+    kept: dict[str, Any] = {}
+    with Stage(folder, options) as stage:
+        upstreams = {delay: stage.agent() if delay == 0 else stage.delayed_agent(delay) for delay in DELAYS_MS}
+        floor = stage.floor(upstreams[0])
+        naive, hubs = stage.naive(upstreams[0]), stage.hubs(upstreams[0])
+        for delay, upstream in upstreams.items():
+            calls = {"direct": a2a_call(upstream, framed=False)}
+            if delay == 0:
+                calls |= {each.name: each.call for each in floor} | {"naive": naive.call()}
+            for hub in hubs:
+                agent_id = f"agt_bench_{delay}"
+                hub.register(agent_id, echo_card(upstream.url))
+                calls[hub.name] = hub.call(agent_id)
+            print(f"\nagent of {delay} ms")
+            kept[f"{delay} ms"] = _case(calls, options, folder, stage)
+        kept["database"] = stage.settle([naive, *hubs])
+    return kept
+
+
+def _case(calls: dict[str, Call], options: Options, folder: Path, stage: Stage) -> dict[str, Any]:
+    found: dict[str, list[Latency]] = {name: [] for name in calls}
+    commits: list[dict[str, float]] = []
+    for _ in range(options.rounds):
+        for name, call in calls.items():
+            warm, measured = follow(call, WARM_UP_S), follow(call, options.seconds)
+            found[name].append(measured)
+            stage.count(name, warm.answers)
+            stage.count(name, measured.answers)
+        commits.append(lone_commit(folder, options.seconds))
+    rows = [(name, *_columns(rounds, found["direct"])) for name, rounds in found.items()]
+    commit = spread([each["p50_ms"] for each in commits])
+    rows.append(
+        ("one commit", commit.text(".3f"), f"{spread([each['p99_ms'] for each in commits]).median:.3f}", "", "")
+    )
+    report.table(("peer", "p50 ms", "p99 ms", "added p50 ms", "added p99 ms"), rows)
+    beyond = {
+        name: beyond_commit(rounds, found["direct"], commits)
+        for name, rounds in found.items()
+        if name in stage.options.hubs
+    }
+    for name, value in beyond.items():
+        print(f"  {name}: added p50 beyond one durable commit {value.text('.3f')} ms   [{GOAL}]")
+    noisy = show_noise(found["direct"], commits)
+    return {
+        "rounds": {name: [each.plain() for each in rounds] for name, rounds in found.items()},
+        "commits": commits,
+        "beyond_commit_ms": beyond,
+        "noisy": noisy,
+    }
+
+
+def beyond_commit(through: list[Latency], direct: list[Latency], commits: list[dict[str, float]]) -> Spread:
+    """Added p50 less one commit's, round by round."""
+    each = zip(through, direct, commits, strict=True)
+    return spread([hub.p50_ms - straight.p50_ms - commit["p50_ms"] for hub, straight, commit in each])
+
+
+def added(through: list[Latency], direct: list[Latency], figure: str) -> Spread:
+    """What the middle adds to the direct call, round by round."""
+    pairs = zip(through, direct, strict=True)
+    return spread([getattr(middle, figure) - getattr(straight, figure) for middle, straight in pairs])
+
+
+def show_noise(direct: list[Latency], commits: list[dict[str, float]]) -> bool:
+    """Latency counts only where the direct call repeats, and what lies beyond a commit only where that does."""
+    p50 = spread([each.p50_ms for each in direct])
+    noisy = p50.largest > REPEATS_WITHIN * p50.smallest
+    if noisy:
+        print(f"  NOISY: the direct call's p50 does not repeat within 10 %: {p50.text('.3f')} ms")
+    disk = spread([each["p50_ms"] for each in commits])
+    if disk.noisy:
+        print(f"  NOISY: the lone commit's rounds differ by more than 1.5x: {disk.text('.3f')} ms")
+    return noisy or disk.noisy
+
+
+def lone_commit(folder: Path, seconds: float) -> dict[str, float]:
+    """p50 and p99 of commits made one at a time on the server's core."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.commit", str(folder), str(seconds)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=seconds + 30,
+        check=False,
+        preexec_fn=lambda: confine(SERVER_CORE),
+    )
+    if done.returncode != 0:
+        raise Void(f"The commit loop failed: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def _columns(rounds: list[Latency], direct: list[Latency]) -> tuple[str, str, str, str]:
+    p50, p99 = spread([each.p50_ms for each in rounds]), spread([each.p99_ms for each in rounds])
+    if rounds is direct:
+        return p50.text(".3f"), f"{p99.median:.3f}", "", ""
+    more_p50, more_p99 = added(rounds, direct, "p50_ms"), added(rounds, direct, "p99_ms")
+    return p50.text(".3f"), f"{p99.median:.3f}", more_p50.text(".3f"), f"{more_p99.median:.3f}"
