@@ -127,7 +127,8 @@ class Answer(RequestResponseCycle):
             # Requests that wait behind this one are enough; more of them would be read into memory without bound.
             if self.flow.read_paused and not self.connection.pipeline:
                 self.flow.resume_reading()
-            await self.message_event.wait()
+            if not self.message_event.is_set():
+                await self.message_event.wait()
             self.message_event.clear()
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}

