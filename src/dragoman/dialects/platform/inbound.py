@@ -4,7 +4,7 @@ Does not decide anything: whether the caller may, and what becomes of it, is the
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, assert_never
+from typing import Final, TypeVar, assert_never
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -50,6 +50,8 @@ from dragoman.model.operations import (
     Unreadable,
 )
 from dragoman.model.task import Task
+
+Shape = TypeVar("Shape")
 
 SLUG: Final = "platform"
 TASK_PREFIX: Final = "a2a_call_"
@@ -120,12 +122,7 @@ def read(request: HttpRequest) -> PlatformExchange:
 
 def _read_call(request: HttpRequest) -> Operation:
     require_json(request)
-    try:
-        call = _decode_call(request.body)
-    except msgspec.ValidationError as error:
-        raise bad_field(error) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise NotJson(f"The body is not JSON: {error}.") from None
+    call = decoded(_decode_call, request.body)
     if call.skill is None and (call.context is None or call.context.continue_call_id is None):
         raise BadParams("skill: required", errors=[{"path": "skill", "message": "required"}])
     return _send_task(request, call)
@@ -185,12 +182,7 @@ def _callback(request: HttpRequest, call: CallRequest) -> Callback | None:
 
 def _read_registry(request: HttpRequest) -> Operation:
     require_json(request)
-    try:
-        asked = _decode_registry(request.body)
-    except msgspec.ValidationError as error:
-        raise bad_field(error) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise NotJson(f"The body is not JSON: {error}.") from None
+    asked = decoded(_decode_registry, request.body)
     if (asked.agent_card is None) == (asked.url is None):
         raise BadParams("Send either agent_card or url.", errors=[{"path": "agent_card", "message": "required"}])
     return RegisterAgent(
@@ -255,6 +247,18 @@ _READERS: Final[Mapping[str, Callable[[HttpRequest], Operation]]] = {
     "status": _read_status,
     "unknown": _unknown,
 }
+
+
+def decoded(decode: Callable[[bytes], Shape], body: bytes) -> Shape:
+    """The body as one of our types. Raises NotJson, BadParams."""
+    try:
+        return decode(body)
+    except msgspec.ValidationError as error:
+        problem = bad_field(error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        problem = NotJson(f"The body is not JSON: {error}.")
+    # Raised out here, or the decoder's error would hang on it, and on that every frame that holds the body.
+    raise problem
 
 
 def bad_field(error: msgspec.ValidationError) -> BadParams:

@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from dragoman.dialects.platform.answers import json_reply, refusal
-from dragoman.dialects.platform.inbound import bad_field, require_json
+from dragoman.dialects.platform.inbound import decoded, require_json
 from dragoman.model.call import Arrival, Caller
-from dragoman.model.errors import BadParams, DragomanError, NotAuthenticated, NotJson, UnknownMethod
+from dragoman.model.errors import BadParams, DragomanError, NotAuthenticated, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
 
 Shape = TypeVar("Shape")
@@ -81,12 +81,7 @@ def body_of(request: HttpRequest, shape: type[Shape]) -> Shape:
     """The body as one of our own types; none is an empty object. Raises WrongMediaType, NotJson, BadParams."""
     if request.body:
         require_json(request)
-    try:
-        return msgspec.json.decode(request.body or b"{}", type=shape)
-    except msgspec.ValidationError as error:
-        raise bad_field(error) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise NotJson(f"The body is not JSON: {error}.") from None
+    return decoded(msgspec.json.Decoder(shape).decode, request.body or b"{}")
 
 
 def query_of(request: HttpRequest, known: frozenset[str]) -> Mapping[str, str]:
