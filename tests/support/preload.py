@@ -21,7 +21,8 @@ from dragoman.model.operations import SendTask
 from dragoman.model.task import Task, Trace
 from dragoman.ports.clock import Clock, SystemClock
 from dragoman.ports.store import CALLS, NewJob, Once, Opening, Owner
-from dragoman.server.app import DATABASE, REPLICA
+from dragoman.server.app import DATABASE
+from dragoman.server.build import REPLICA
 from tests.support.hub import ROOT
 
 AT_ONCE: Final = 500
