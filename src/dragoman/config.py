@@ -64,6 +64,12 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
     level: Literal["debug", "info", "warning", "error"]
 
 
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """The HTTP server."""
+
+    shortcut: bool
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What one request or client may cost."""
 
@@ -136,6 +142,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     default_agent: str | None
     envelope: Envelope
     log: Log
+    server: Server
     limits: Limits
     calls: Calls
     sqlite: Sqlite

@@ -20,9 +20,10 @@ REGISTRY = "/v1/a2a/registry"
 GROWTH = 24 * MIB
 
 
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    hub = HubProcess(tmp_path_factory.mktemp("hub") / "data").start(SHRUNK)
+@pytest.fixture(scope="module", params=["true", "false"], ids=["by the shortcut", "through ASGI"])
+def hub(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    shortcut = {"DRAGOMAN_SERVER_SHORTCUT": request.param}
+    hub = HubProcess(tmp_path_factory.mktemp("hub") / "data").start({**SHRUNK, **shortcut})
     yield hub
     hub.stop()
     assert tracebacks(hub) == []

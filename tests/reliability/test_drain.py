@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.server.listen import AddressInUse
 from dragoman.server.run import StartFailed, serve
-from tests.support.raw_app import Receive, Running, Scope, Send, running
+from tests.support.raw_app import WAYS, Receive, Running, Scope, Send, running
 from tests.support.rawhttp import Reply, Target, converse, read_reply
 
 
@@ -16,7 +16,7 @@ def _ask(started: Running, path: str) -> Reply:
 
 
 def _hold(started: Running) -> socket.socket:
-    target = Target.at(started.url, path="/hold", method="GET")
+    target = Target.at(started.url, path="/hold")
     client = target.connect()
     client.sendall(target.good())
     # An answer on a second connection: the server has read the first one's request by now.
@@ -31,9 +31,10 @@ def _wait_until_draining(started: Running) -> Reply:
     return reply
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_running_request_is_finished_and_a_new_one_refused(number: signal.Signals) -> None:
-    with running() as started, _hold(started) as held:
+def test_a_running_request_is_finished_and_a_new_one_refused(number: signal.Signals, way: str) -> None:
+    with running(way) as started, _hold(started) as held:
         started.tell(number)
         refused = _wait_until_draining(started)
         assert "retry-after: 1" in refused.headers
@@ -55,15 +56,32 @@ def test_a_second_signal_exits_at_once() -> None:
         assert held.recv(1) == b""
 
 
-def test_a_request_that_does_not_end_is_broken_off_after_the_time_to_drain() -> None:
-    with running(drain_s=0.5) as started, _hold(started) as held:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_request_that_does_not_end_is_broken_off_after_the_time_to_drain(way: str) -> None:
+    with running(way, drain_s=0.5) as started, _hold(started) as held:
         started.tell()
         assert started.ended(5.0) == 0
         assert held.recv(1) == b""
 
 
-def test_an_idle_server_stops_without_delay_although_clients_are_connected() -> None:
-    with running() as started:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_body_that_is_still_arriving_when_the_server_stops_is_taken_and_answered(way: str) -> None:
+    with running(way) as started:
+        target = Target.at(started.url, path="/hold")
+        with target.connect() as client:
+            client.sendall(target.head("Content-Length: 2") + b"\r\nx")
+            assert _ask(started, "/").status == 200
+            started.tell()
+            _wait_until_draining(started)
+            client.sendall(b"x")
+            assert _ask(started, "/release").status == 200
+            assert read_reply(client).body == b"held"
+        assert started.ended() == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_idle_server_stops_without_delay_although_clients_are_connected(way: str) -> None:
+    with running(way) as started:
         target = Target.at(started.url)
         with target.connect() as kept, target.connect():
             kept.sendall(target.good())

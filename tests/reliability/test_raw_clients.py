@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.server.limits import Limits as ServerLimits
-from tests.support.raw_app import SMALL, Running, running
+from tests.support.raw_app import SMALL, WAYS, Running, running
 from tests.support.rawhttp import (
     CASES,
     Case,
@@ -23,9 +23,9 @@ LIMITS = Limits(header_s=SMALL.header_s, body_s=SMALL.body_s, reader_s=SMALL.rea
 GROWTH_BYTES = 8 * 1024 * 1024
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running() as started:
+@pytest.fixture(scope="module", params=WAYS)
+def server(request: pytest.FixtureRequest) -> Iterator[Running]:
+    with running(request.param) as started:
         yield started
 
 

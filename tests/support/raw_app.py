@@ -1,13 +1,14 @@
 """A tiny application in a process of its own, under our server or under uvicorn as shipped.
 
-`python -m tests.support.raw_app ours LIMITS DRAIN_S TLS` listens on a free loopback port and says so like the hub.
+`python -m tests.support.raw_app ours LIMITS DRAIN_S TLS` listens on a free loopback port and says so like the hub;
+`shortcut` instead of `ours` lets plain requests for the first, /fail and /hold past ASGI.
 
     POST /          answers the number of bytes it got and the names of the headers; over 1 MiB 413
     POST /deaf      answers 401 without reading the body
     GET  /big       answers 1 MiB
     GET  /stream    answers in three pieces, without a length
-    GET  /fail      raises after its head, before its body
-    GET  /hold      answers when /release is asked for
+    any  /fail      raises after its head, before its body
+    any  /hold      answers when /release is asked for
     GET  /release   answers at once, also while the server drains; everything else is then 503
     WebSocket       echoes
 """
@@ -29,15 +30,19 @@ import uvicorn
 import uvloop
 
 from dragoman.model.errors import TooLarge
+from dragoman.model.http import HttpReply
 from dragoman.server.body import ClientGone, read_body
 from dragoman.server.drain import Drain
 from dragoman.server.limits import Limits
 from dragoman.server.run import Tls, serve
+from dragoman.server.shortcut import HotPaths
 
+WENT_SHORT: Final = b"x-went-short"  # an answer that did not go through ASGI says so
 ROOT: Final = Path(__file__).parents[2]
 START_S: Final = 20.0
 STOP_S: Final = 10.0
 BODY_BYTES: Final = 1024 * 1024
+WAYS: Final = ("ours", "shortcut")
 SMALL: Final = Limits(header_s=1.0, body_s=1.0, idle_s=1.0, reader_s=1.0, linger_s=0.3, sweep_s=0.1)
 
 Scope = Mapping[str, object]
@@ -84,6 +89,27 @@ class TinyApp:
             await _reply(send, 200, b"held")
         else:
             await _count(scope, receive, send)
+
+    def hot_paths(self) -> HotPaths:
+        return {b"/": self._short_count, b"/fail": _short_fail, b"/hold": self._short_hold}
+
+    async def _short_count(self, headers: dict[bytes, bytes], body: bytes, _: str) -> HttpReply:
+        if self.drain.draining:
+            return _short(503, b"draining", {b"retry-after": b"1", b"connection": b"close"})
+        names = [name.decode() for name in headers]
+        return _short(200, msgspec.json.encode({"bytes": len(body), "headers": names}), {WENT_SHORT: b"yes"})
+
+    async def _short_hold(self, _headers: dict[bytes, bytes], _body: bytes, _: str) -> HttpReply:
+        await self.released.wait()
+        return _short(200, b"held", {WENT_SHORT: b"yes"})
+
+
+async def _short_fail(_headers: dict[bytes, bytes], _body: bytes, _: str) -> HttpReply:
+    raise RuntimeError("planned")
+
+
+def _short(status: int, body: bytes, headers: dict[bytes, bytes]) -> HttpReply:
+    return HttpReply(status=status, headers={b"content-length": b"%d" % len(body), **headers}, body=body)
 
 
 async def _count(scope: Scope, receive: Receive, send: Send) -> None:
@@ -197,7 +223,7 @@ def main() -> None:
     server, limits, drain_s, tls = sys.argv[1:]
     drain = Drain()
     app = TinyApp(drain)
-    if server == "ours":
+    if server in WAYS:
         serve(
             app,
             host="127.0.0.1",
@@ -206,6 +232,7 @@ def main() -> None:
             drain=drain,
             drain_s=float(drain_s),
             tls=msgspec.json.decode(tls, type=Tls | None, dec_hook=_path),
+            hot_paths=app.hot_paths() if server == "shortcut" else {},
         )
         return
     config = uvicorn.Config(app, host="127.0.0.1", port=0, http="httptools", log_level="critical", access_log=False)

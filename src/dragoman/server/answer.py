@@ -15,13 +15,12 @@ from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, Reques
 
 if TYPE_CHECKING:
     from collections import deque
+    from collections.abc import Iterable
 
     from uvicorn._types import (
         ASGI3Application,
         ASGIReceiveEvent,
         ASGISendEvent,
-        HTTPResponseBodyEvent,
-        HTTPResponseStartEvent,
         HTTPScope,
     )
     from uvicorn.protocols.http.flow_control import FlowControl
@@ -64,7 +63,19 @@ class Connection(Protocol):
 class Answer(RequestResponseCycle):
     """Uvicorn's cycle of one request and one response, with one write where two were."""
 
-    # Its own start, without the parent's: eleven parameters and twice as many attributes, for every request.
+    # How every request begins. Here and not in `__init__`: the parent's sets twice as many, for every request.
+    task: "asyncio.Task[None] | None" = None
+    disconnected = False
+    arrived = b""
+    more_body = True
+    waiting_for_100_continue = False
+    headless = False  # the client asked for the head alone
+    head = b""
+    response_started = False  # bytes have left
+    response_complete = False
+    chunked_encoding = False
+    expected_content_length = 0
+
     def __init__(
         self,
         connection: Connection,
@@ -79,18 +90,14 @@ class Answer(RequestResponseCycle):
         self.transport = connection.transport
         self.flow = connection.flow
         self.default_headers = default_headers
-        self.task: asyncio.Task[None] | None = None
         self.message_event = asyncio.Event()
-        self.disconnected = False
         self.keep_alive = keep_alive
         self.waiting_for_100_continue = expect_100_continue
-        self.arrived = b""
-        self.more_body = True
-        self.head = b""
-        self.response_started = False  # bytes have left
-        self.response_complete = False
-        self.chunked_encoding = False
-        self.expected_content_length = 0
+        self.headless = scope["method"] == "HEAD"
+
+    def wake(self) -> None:
+        """More of the body is there, or the client is gone."""
+        self.message_event.set()
 
     async def run_asgi(self, app: "ASGI3Application") -> None:
         """Run the application; what it leaves undone becomes a 500, or a broken connection once bytes have left."""
@@ -98,15 +105,16 @@ class Answer(RequestResponseCycle):
             await app(self.scope, self.receive, self.send)
             if not self.response_complete and not self.disconnected:
                 _log.error("The application returned without a complete answer.")
-                await self._break_off()
+                await self.break_off()
         except Exception:  # noqa: BLE001 - whatever it was, the client gets an answer and the log the reason
             _log.exception("The application failed.")
-            await self._break_off()
+            await self.break_off()
         finally:
             if self.task is not None:
                 self.connection.tasks.discard(self.task)
 
-    async def _break_off(self) -> None:
+    async def break_off(self) -> None:
+        """End what was not answered: with a 500, or by closing once bytes have left."""
         if self.response_started:
             self.connection.close()
         elif not self.disconnected:
@@ -145,18 +153,17 @@ class Answer(RequestResponseCycle):
         if message["type"] == "http.response.body":
             if self.response_complete or not (self.head or self.response_started):
                 raise RuntimeError("A body was sent where no answer is open.")
-            self._write(message)
+            self.write(message.get("body", b""), more_body=message.get("more_body", False))
         elif message["type"] == "http.response.start":
             if self.head or self.response_started:
                 raise RuntimeError("An answer was started twice.")
-            self.head = self._head(message)
+            self.head = self.head_of(message["status"], message.get("headers", ()))
         else:
             raise RuntimeError(f"An HTTP answer has no message {message['type']!r}.")
 
-    def _write(self, message: "HTTPResponseBodyEvent") -> None:
-        body = message.get("body", b"")
-        more_body = message.get("more_body", False)
-        if self.scope["method"] == "HEAD":
+    def write(self, body: bytes, *, more_body: bool = False) -> None:
+        """Write a piece of the body, and before the first one the head; RuntimeError for one of the wrong length."""
+        if self.headless:
             self.expected_content_length = 0
             body = b""
         elif self.chunked_encoding:
@@ -181,17 +188,16 @@ class Answer(RequestResponseCycle):
             self.transport.write(body)
         if not more_body:
             self.response_complete = True
-            self.message_event.set()
+            self.wake()
             self.connection.on_response_complete()
 
-    def _head(self, message: "HTTPResponseStartEvent") -> bytes:
+    def head_of(self, status: int, headers: "Iterable[tuple[bytes, bytes]]") -> bytes:
+        """The head as it is sent, which says how the body ends; RuntimeError where it would say more than one line."""
         self.waiting_for_100_continue = False
-        status = message["status"]
         lines = [STATUS_LINE[status]]
         self.chunked_encoding = framed = says_close = False
         self.expected_content_length = 0
         count = 2  # the status line's end and the empty line
-        headers = message.get("headers", ())
         for name, value in (*self.default_headers, *headers) if self.default_headers else headers:
             line = _lines.get(name) or _line(name)
             count += 1
@@ -210,7 +216,7 @@ class Answer(RequestResponseCycle):
         if not self.keep_alive and not says_close:
             lines.append(b"connection: close\r\n")
             count += 1
-        if not framed and self.scope["method"] != "HEAD" and status not in NO_BODY:
+        if not framed and not self.headless and status not in NO_BODY:
             self.chunked_encoding = True
             lines.append(b"transfer-encoding: chunked\r\n")
             count += 1

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -35,6 +35,9 @@ from dragoman.server.build import Secrets, application, build, forget_changes
 from dragoman.server.drain import Drain
 from dragoman.server.from_settings import log_form, protocol_limits, tls_of
 from dragoman.server.lifespan import Living
+
+if TYPE_CHECKING:
+    from dragoman.server.shortcut import Serve
 
 __all__ = ["DATABASE", "Facts", "StoreInUse", "living", "load_secrets", "serve", "sqlite_store"]
 
@@ -95,7 +98,17 @@ def serve(
         if banner is not None:
             banner(_facts(settings, secrets, url))
 
-    app = Living(lambda: living(settings, secrets, store=store, bus=bus, clock=clock, drain=drain, calls=calls))
+    hot_paths: dict[bytes, Serve] = {}
+
+    @asynccontextmanager
+    async def life() -> AsyncGenerator[Application]:
+        async with living(settings, secrets, store=store, bus=bus, clock=clock, drain=drain, calls=calls) as built:
+            if settings.server.shortcut:
+                hot_paths.update(built.hot_paths())
+            yield built
+            hot_paths.clear()
+
+    app = Living(life)
     try:
         run.serve(
             app,
@@ -108,6 +121,7 @@ def serve(
             on_ready=told,
             uncapped=[ip_network(proxy) for proxy in settings.trusted_proxies],
             clock=clock,
+            hot_paths=hot_paths,
         )
     except run.StartFailed:
         # What went wrong in building the hub says more than that it did.

@@ -15,7 +15,7 @@ from dragoman.hub.authenticate import ANONYMOUS, Authenticator
 from dragoman.hub.handle import Hub
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import BadFrame, DragomanError, NotAuthenticated
-from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.http import NO_PARAMS, HttpReply, HttpRequest
 from dragoman.observe.trace import read_trace
 from dragoman.ports.clock import Clock
 from dragoman.server.body import check_depth, read_body
@@ -120,25 +120,59 @@ class Exchanger:
     async def exchange(
         self, scope: Scope, receive: Receive, send: Send, served: Served[Read], params: Mapping[str, str]
     ) -> None:
-        """Answer one request."""
-        clock = self._clock
-        since = clock.monotonic()
+        """Answer one request that came through ASGI."""
+        since = self._clock.monotonic()
         raw: list[tuple[bytes, bytes]] = scope["headers"]
-        headers = dict(raw)
-        error: DragomanError | None = None
-        body = b""
+        method: str = scope["method"]
+        path: str = scope["path"]
+        query: bytes = scope["query_string"]
+        client: tuple[str, int] | None = scope.get("client")
+        url = f"{path}?{query.decode('ascii', 'replace')}" if query else path
+        headers, body, refused = dict(raw), b"", None
         try:
-            self._check(headers, raw)
-            if scope["method"] not in _BODILESS:
+            self._check(headers)
+            if len(headers) != len(raw):
+                _check_once(raw)
+            if method not in _BODILESS:
                 body = await read_body(receive, served.cap)
                 check_depth(body, self._depth)
-        except DragomanError as refused:
-            error, body = refused, b""
-        query: bytes = scope["query_string"]
-        path: str = scope["path"]
+        except DragomanError as error:
+            refused, body = error, b""
+        work = self._reply(served, params, method, url, headers, body, client[0] if client else "", since, refused)
+        refused = None  # Let go of it: an error and the frame that caught it hold each other, and the body with them.
+        reply = await work
+        await send({"type": "http.response.start", "status": reply.status, "headers": [*reply.headers.items()]})
+        await send({"type": "http.response.body", "body": reply.body})
+
+    def post(
+        self, served: Served[Read], url: str, headers: dict[bytes, bytes], body: bytes, address: str
+    ) -> Awaitable[HttpReply]:
+        """The reply to a POST that came whole, within its cap, with each header once."""
+        since = self._clock.monotonic()
+        try:
+            self._check(headers)
+            check_depth(body, self._depth)
+        except DragomanError as error:
+            return self._reply(served, NO_PARAMS, "POST", url, headers, b"", address, since, error)
+        return self._reply(served, NO_PARAMS, "POST", url, headers, body, address, since, None)
+
+    async def _reply(
+        self,
+        served: Served[Read],
+        params: Mapping[str, str],
+        method: str,
+        url: str,
+        headers: Mapping[bytes, bytes],
+        body: bytes,
+        address: str,
+        since: float,
+        refused: DragomanError | None,
+    ) -> HttpReply:
+        """The reply, with the ids that tell which call it was."""
+        clock = self._clock
         request = HttpRequest(
-            method=scope["method"],
-            url=f"{path}?{query.decode('ascii', 'replace')}" if query else path,
+            method=method,
+            url=url,
             headers=headers,
             body=body,
             id=clock.new_id(""),
@@ -148,22 +182,31 @@ class Exchanger:
             hub=self._public_url,
         )
         given_id = headers.get(b"x-request-id")
+        trace = read_trace(headers, request.id)
         arrival = Arrival(
             task_id=served.task_prefix + request.id,
             request_id=given_id.decode("ascii", "replace") if given_id else f"req_{request.id}",
             at=request.at,
             dialect=served.dialect,
-            trace=read_trace(headers, request.id),
+            trace=trace,
             since=since,
         )
         asked = served.read(request)
-        if error is None:
-            client: tuple[str, int] | None = scope.get("client")
-            reply = await self._answer(served, asked, headers, client[0] if client else "", arrival)
+        if refused is None:
+            reply = await self._answer(served, asked, headers, address, arrival)
         else:
-            # Let go of it: an error and the frame that caught it hold each other, and the body with them.
-            reply, error = asked.refuse(error), None
-        await _send(send, reply, arrival)
+            reply = asked.refuse(refused)
+        return HttpReply(
+            status=reply.status,
+            headers={
+                **reply.headers,
+                b"content-length": b"%d" % len(reply.body),
+                b"x-request-id": arrival.request_id.encode("ascii", "replace"),
+                b"x-trace-id": (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace"),
+                b"x-span-id": f"span_{trace.span_id}".encode(),
+            },
+            body=reply.body,
+        )
 
     async def _answer(
         self, served: Served[Read], asked: Read, headers: Mapping[bytes, bytes], address: str, arrival: Arrival
@@ -189,26 +232,14 @@ class Exchanger:
                 DragomanError("The hub failed; its log has the details under this id.", error_id=arrival.request_id)
             )
 
-    def _check(self, headers: Mapping[bytes, bytes], raw: list[tuple[bytes, bytes]]) -> None:
+    def _check(self, headers: Mapping[bytes, bytes]) -> None:
         self._hosts.check(headers.get(b"host"))
         origin = headers.get(b"origin")
         if origin is not None:
             self._hosts.check_origin(origin)
-        if len(headers) != len(raw):
-            names = [name for name, _ in raw if name in _ONCE]
-            if len(names) != len(set(names)):
-                raise BadFrame(f"Send {', '.join(sorted({name.decode() for name in names}))} at most once each.")
 
 
-async def _send(send: Send, reply: HttpReply, arrival: Arrival) -> None:
-    """Send one complete reply, with the ids that tell which call it was."""
-    trace = arrival.trace
-    headers = [
-        *reply.headers.items(),
-        (b"content-length", b"%d" % len(reply.body)),
-        (b"x-request-id", arrival.request_id.encode("ascii", "replace")),
-        (b"x-trace-id", (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace")),
-        (b"x-span-id", f"span_{trace.span_id}".encode()),
-    ]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
+def _check_once(raw: list[tuple[bytes, bytes]]) -> None:
+    names = [name for name, _ in raw if name in _ONCE]
+    if len(names) != len(set(names)):
+        raise BadFrame(f"Send {', '.join(sorted({name.decode() for name in names}))} at most once each.")

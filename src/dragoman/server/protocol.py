@@ -3,7 +3,7 @@
     bytes ─▶ data_received ─▶ parser ─▶ on_message_begin ▶ on_headers_complete ▶ on_body ▶ on_message_complete
                  │ counts                     HEAD              │ refuses    BODY                  IDLE
                  ▼                                              ▼
-              refusal, then deaf for linger_s, then gone      Answer ─▶ application
+              refusal, then deaf for linger_s, then gone      Answer ─▶ application, or its shortcut
 
 Malformed framing is the parser's to find (it runs without leniency); what it lets pass, `on_headers_complete` judges:
 Host, transfer encoding, version, sizes. Deadlines are numbers that `watch.py` sweeps; nothing here has a timer.
@@ -33,9 +33,10 @@ from dragoman.server.refusals import (
     Refusal,
     Refused,
 )
+from dragoman.server.shortcut import HotPaths, ShortAnswer, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from uvicorn._types import ASGIVersions
     from uvicorn.config import Config
@@ -49,6 +50,7 @@ BODY: Final = 2  # behind the header, before the end of the body
 SPEC: Final["ASGIVersions"] = {"version": "3.0", "spec_version": "2.3"}
 RESET: Final = struct.pack("ii", 1, 0)  # linger on, for no time
 LINE_BYTES: Final = 4  # colon, space, CR, LF
+NO_HOT_PATHS: Final[HotPaths] = {}
 
 
 class _Dropped(list[tuple[bytes, bytes]]):
@@ -72,9 +74,12 @@ class BoundedProtocol(HttpToolsProtocol):
         server_state: "ServerState",
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        hot_paths: HotPaths = NO_HOT_PATHS,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.application = app
+        self.hot_paths = hot_paths
         self.watch = watch
         self.limits = watch.limits
         self.seat: str | None = None
@@ -198,6 +203,8 @@ class BoundedProtocol(HttpToolsProtocol):
         names = [name for name, _ in headers]
         version = self.parser.get_http_version()
         self._judge(names, version)
+        if self.url in self.hot_paths and version == "1.1" and self._take_shortcut(headers):
+            return
         raw_path, query = self._target()
         self.stage = BODY
         self.read_deadline = self.watch.now + self.limits.body_s
@@ -244,7 +251,7 @@ class BoundedProtocol(HttpToolsProtocol):
         answer.arrived = answer.arrived + body if answer.arrived else body
         if len(answer.arrived) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
-        answer.message_event.set()
+        answer.wake()
 
     def on_message_complete(self) -> None:
         """The request is complete."""
@@ -258,7 +265,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self.read_deadline = inf
         answer.more_body = False
-        answer.message_event.set()
+        answer.wake()
 
     # -- answering
 
@@ -286,8 +293,28 @@ class BoundedProtocol(HttpToolsProtocol):
                 self.read_deadline = self.watch.now + self.limits.idle_s
 
     def _run(self, answer: Answer) -> None:
+        self._start(answer, answer.run_asgi(self.application))
+
+    def _take_shortcut(self, headers: list[tuple[bytes, bytes]]) -> bool:
+        named = plain(headers)
+        if named is None or self.running is not None or self.parser.get_method() != b"POST":
+            return False
+        self.stage = BODY
+        self.read_deadline = self.watch.now + self.limits.body_s
+        self.latest = answer = ShortAnswer(
+            self,
+            self.server_state.default_headers,
+            self.hot_paths[self.url],
+            named,
+            self.client[0] if self.client else "",
+            keep_alive=self.parser.should_keep_alive(),
+        )
+        self._start(answer, answer.run(self.loop))
+        return True
+
+    def _start(self, answer: Answer, work: "Coroutine[None, None, None]") -> None:
         self.running = answer
-        task = answer.task = self.loop.create_task(answer.run_asgi(self.application))
+        task = answer.task = self.loop.create_task(work)
         self.tasks.add(task)  # the answer takes it out again: a callback would cost another turn of the loop
 
     # -- judging
@@ -355,7 +382,7 @@ class BoundedProtocol(HttpToolsProtocol):
         for answer in (self.running, self.latest):
             if answer is not None:
                 answer.disconnected = not answer.response_complete
-                answer.message_event.set()
+                answer.wake()
 
     # -- upgrading
 

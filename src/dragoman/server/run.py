@@ -33,7 +33,8 @@ from dragoman.ports.clock import Clock, SystemClock
 from dragoman.server.drain import Drain
 from dragoman.server.limits import Limits
 from dragoman.server.listen import CannotListen, bind, is_loopback, port_of, raise_file_limit
-from dragoman.server.protocol import BoundedProtocol
+from dragoman.server.protocol import NO_HOT_PATHS, BoundedProtocol
+from dragoman.server.shortcut import HotPaths
 from dragoman.server.watch import Network, Watch
 
 BACKLOG: Final = 4096
@@ -69,11 +70,13 @@ def serve(
     on_ready: Callable[[str], None] | None = None,
     uncapped: Collection[Network] = (),
     clock: Clock | None = None,
+    hot_paths: HotPaths = NO_HOT_PATHS,
 ) -> None:
     """Serve until SIGTERM, SIGINT or `drain.begin()`, finish what runs within `drain_s`, and return.
 
     Port 0 takes a free port; `on_ready` gets the address. `uncapped` are proxies, whose one address stands for many
-    clients. Raises AddressInUse or CannotListen before anything starts, StartFailed when the application cannot.
+    clients; `hot_paths` are served past ASGI. Raises AddressInUse or CannotListen before anything starts, StartFailed
+    when the application cannot.
     """
     limits = limits or Limits()
     clock = clock or SystemClock()
@@ -83,7 +86,15 @@ def serve(
     watch = Watch(limits, clock, public=not all(map(is_loopback, listeners)), uncapped=uncapped)
     url = f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port_of(listeners[0])}"
     server = DrainingServer(
-        app, listeners, watch=watch, clock=clock, log=log, drain=drain or Drain(), drain_s=drain_s, tls=context
+        app,
+        listeners,
+        watch=watch,
+        clock=clock,
+        log=log,
+        drain=drain or Drain(),
+        drain_s=drain_s,
+        tls=context,
+        hot_paths=hot_paths,
     )
 
     def ready() -> None:
@@ -115,9 +126,11 @@ class DrainingServer(Server):
         drain: Drain,
         drain_s: float,
         tls: ssl.SSLContext | None,
+        hot_paths: HotPaths,
     ) -> None:
         super().__init__(_config(app))
         self._app = app
+        self._hot_paths = hot_paths
         self.on_ready: Callable[[], None] = lambda: None
         self._listeners = listeners
         self._watch = watch
@@ -137,9 +150,15 @@ class DrainingServer(Server):
         state = self.lifespan.state
         self.server_state.default_headers = self.config.encoded_headers
         loop = asyncio.get_running_loop()
+
+        def protocol() -> BoundedProtocol:
+            return BoundedProtocol(
+                self._app, self._watch, self.config, self.server_state, state, loop, hot_paths=self._hot_paths
+            )
+
         self.servers = [
             await loop.create_server(
-                lambda: BoundedProtocol(self._app, self._watch, self.config, self.server_state, state, loop),
+                protocol,
                 sock=listener,
                 ssl=self._tls,
                 # The protocol hears of a connection only after the handshake, so its deadline is set here.

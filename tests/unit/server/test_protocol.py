@@ -17,7 +17,7 @@ from dragoman.server.listen import CannotListen
 from dragoman.server.protocol import BoundedProtocol
 from dragoman.server.run import Tls, serve
 from dragoman.server.watch import Watch
-from tests.support.raw_app import SMALL, Receive, Running, Scope, Send, running
+from tests.support.raw_app import SMALL, WAYS, Receive, Running, Scope, Send, running
 from tests.support.rawhttp import Reply, Target, converse, good, read_reply
 from tests.support.run import run
 from tests.support.selfsigned import self_signed
@@ -28,9 +28,9 @@ class Counted(msgspec.Struct):
     headers: list[str]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running() as started:
+@pytest.fixture(scope="module", params=WAYS)
+def server(request: pytest.FixtureRequest) -> Iterator[Running]:
+    with running(request.param) as started:
         yield started
 
 
@@ -116,7 +116,7 @@ def test_head_is_answered_with_the_length_and_no_body(target: Target) -> None:
 
 
 def test_an_application_that_fails_after_its_head_is_a_500(server: Running) -> None:
-    target = Target.at(server.url, path="/fail", method="GET")
+    target = Target.at(server.url, path="/fail")
     (reply,) = converse(target, target.good(), until_closed=True)
     assert reply.status == 500
     assert b'"INTERNAL_ERROR"' in reply.body

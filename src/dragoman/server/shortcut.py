@@ -1,0 +1,86 @@
+"""The shortcut: a plain POST on a hot path goes from the parser to what serves it and its answer out again, past ASGI.
+
+    on_headers_complete ─▶ plain? ─▶ ShortAnswer ─▶ serve(headers, body, address) ─▶ head and body in one write
+                             └── no ─▶ Answer ─▶ the ASGI application
+
+Only a short body of a length that was said, every header once, nothing expected or offered. The application serves
+these paths too: without this file the hub does the same, and takes a little longer.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from dragoman.model.http import HttpReply
+from dragoman.server.answer import Answer, Connection
+
+if TYPE_CHECKING:
+    import asyncio
+
+SHORT_BYTES: Final = 64 * 1024  # all of it is held before anything is served, and the client need never wait
+
+Serve = Callable[[dict[bytes, bytes], bytes, str], Awaitable[HttpReply]]  # headers, body, the client's address
+HotPaths = Mapping[bytes, Serve]
+
+_log = logging.getLogger("dragoman.server")
+_NOT_PLAIN: Final = frozenset((b"transfer-encoding", b"expect", b"upgrade"))
+
+
+def plain(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:
+    """The headers of a request that the shortcut takes, by name; of any other None."""
+    named = dict(headers)
+    length = named.get(b"content-length")
+    if length is None or len(named) != len(headers) or not _NOT_PLAIN.isdisjoint(named):
+        return None
+    return named if int(length) <= SHORT_BYTES else None
+
+
+class ShortAnswer(Answer):
+    """One request on a hot path, and its answer; a client that leaves is seen as on the long way."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        default_headers: list[tuple[bytes, bytes]],
+        serve: Serve,
+        headers: dict[bytes, bytes],
+        address: str,
+        *,
+        keep_alive: bool,
+    ) -> None:
+        self.connection = connection
+        self.transport = connection.transport
+        self.flow = connection.flow
+        self.default_headers = default_headers
+        self.keep_alive = keep_alive
+        self._serve = serve
+        self._headers = headers
+        self._address = address
+        self._waiter: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        """More of the body is there, or the client is gone."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def run(self, loop: "asyncio.AbstractEventLoop") -> None:
+        """Serve the request once its body is complete; what fails becomes a 500."""
+        try:
+            while self.more_body and not self.disconnected:
+                self._waiter = loop.create_future()
+                await self._waiter
+            if self.disconnected:
+                return
+            reply = await self._serve(self._headers, self.arrived, self._address)
+            if self.flow.write_paused and not self.disconnected:
+                await self.flow.drain()
+            if not self.disconnected:
+                self.head = self.head_of(reply.status, reply.headers.items())
+                self.write(reply.body)
+        except Exception:  # noqa: BLE001 - whatever it was, the client gets an answer and the log the reason
+            _log.exception("A hot path failed.")
+            await self.break_off()
+        finally:
+            if self.task is not None:
+                self.connection.tasks.discard(self.task)
