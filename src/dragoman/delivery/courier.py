@@ -7,6 +7,7 @@ A delivery never raises for what the agent or the network did: its last events s
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -46,7 +47,7 @@ class HttpCourier:
         """Send the call; its events begin with where it went."""
         at = self._clock.now()
         try:
-            heard = await self._exchange(Verb.SEND, opened, opened.task)
+            heard = await self._exchange(Verb.SEND, opened, opened.task, at)
         except DragomanError as error:
             sent = Sent(at=at, agent_id=opened.call.agent.id, attempt=opened.attempt)
             return Delivered(events=(sent, self._failed(error)), settled=True)
@@ -59,7 +60,7 @@ class HttpCourier:
         try:
             async for heard in poll(
                 call.endpoint.features,
-                lambda: self._exchange(Verb.GET, opened, task),
+                lambda: self._exchange(Verb.GET, opened, task, self._clock.now()),
                 clock=self._clock,
                 deadline=call.deadline,
             ):
@@ -111,7 +112,7 @@ class HttpCourier:
         """Store how the hub authenticates to an agent. Raises BadParams."""
         await self._credentials.keep(agent, credentials)
 
-    async def _exchange(self, verb: Verb, opened: OpenedCall, task: Task) -> Heard:
+    async def _exchange(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> Heard:
         """One request to the agent and what its reply says. Raises AgentUnavailable, AgentTimeout, AgentError."""
         call, clock = opened.call, self._clock
         agent, endpoint = call.agent, call.endpoint
@@ -126,7 +127,7 @@ class HttpCourier:
             verb=verb,
             task=task,
             endpoint=endpoint,
-            at=clock.now(),
+            at=at,
             message=call.message if verb is Verb.SEND else None,
             headers=self._headers(dialect, agent, endpoint.url or "", task, call.caller.name),
             caller=call.caller.name,

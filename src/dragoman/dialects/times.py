@@ -10,8 +10,10 @@ LONGEST_WAIT_S: Final = 3600
 
 
 def wire_time(at: datetime) -> str:
-    """`2026-01-12T10:00:00.000Z`."""
-    return at.isoformat(timespec="milliseconds")[:-6] + "Z"
+    """`2026-01-12T10:00:00.000Z`, of a time in UTC."""
+    values = (at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond // 1000)
+    # Three times in every answer: 0.8 µs each, 1.2 by `isoformat` or by format specifiers.
+    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % values  # noqa: UP031
 
 
 def read_time(value: Json, missing: datetime) -> datetime:

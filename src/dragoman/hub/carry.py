@@ -35,7 +35,7 @@ class Carrier:
         schemas: Schemas,
         clock: Clock,
         spawn: Spawn,
-        ended: Callable[[Task], None],
+        ended: Callable[[Task], object],
     ) -> None:
         self._courier = courier
         self._tasks = tasks

@@ -15,6 +15,7 @@ from typing import Final, Protocol, final
 
 CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 RANDOM_BYTES: Final = 4096
+_PAIRS: Final = [first + second for first in CROCKFORD for second in CROCKFORD]  # ten bits: the milliseconds' last
 # Base64 without its two signs, so that an id is one word: a handful of the random bits go with them.
 _WORD: Final = bytes.maketrans(b"+/", b"Zz")
 
@@ -59,10 +60,10 @@ class Clock(Protocol):
 class SystemClock:
     """The real clock of a running process."""
 
-    __slots__ = ("_millisecond", "_random", "_stamp", "_used")
+    __slots__ = ("_random", "_second", "_stamp", "_used")
 
     def __init__(self) -> None:
-        self._millisecond = 0
+        self._second = -1
         self._stamp = ""
         self._random = b""
         self._used = 0
@@ -86,15 +87,16 @@ class SystemClock:
     def new_id(self, prefix: str) -> str:
         """An id that grows with time and cannot be guessed."""
         millisecond = time.time_ns() // 1_000_000
-        if millisecond != self._millisecond:
-            self._millisecond, self._stamp = millisecond, base32(millisecond)
+        second = millisecond >> 10
+        if second != self._second:
+            self._second, self._stamp = second, base32(millisecond)[:-2]
         used = self._used
         if used == len(self._random):
             # Drawn for many ids at once: each draw lets go of the interpreter, and another thread takes it.
             self._random, used = secrets.token_bytes(RANDOM_BYTES), 0
         self._used = used + 16
         word = binascii.b2a_base64(self._random[used : used + 16], newline=False).translate(_WORD)
-        return f"{prefix}{self._stamp}{word[:22].decode()}"
+        return f"{prefix}{self._stamp}{_PAIRS[millisecond & 1023]}{word[:22].decode()}"
 
     def jitter(self, seconds: float, share: float) -> float:
         """`seconds` ± `share` of it."""

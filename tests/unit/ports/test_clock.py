@@ -1,6 +1,7 @@
 """Ids grow with time, are one word, and do not repeat."""
 
 import re
+import time
 
 from dragoman.ports.clock import SystemClock, base32
 
@@ -18,3 +19,10 @@ def test_an_id_is_one_word_and_never_comes_twice() -> None:
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"a2a_call_[0-9a-z]{10}[0-9A-Za-z]{22}", each) for each in ids)
     assert len({each[-22:] for each in ids}) == len(ids)
+
+
+def test_an_id_begins_with_the_time_it_was_made() -> None:
+    clock = SystemClock()
+    for _ in range(2000):
+        before = base32(time.time_ns() // 1_000_000)
+        assert before <= clock.new_id("")[:10] <= base32(time.time_ns() // 1_000_000)
