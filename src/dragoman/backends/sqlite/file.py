@@ -11,6 +11,7 @@ from dragoman.backends.sqlite.checkpoint import Checkpoints
 from dragoman.backends.sqlite.commands import Command, Step
 from dragoman.backends.sqlite.connection import Connect, Connection, prepare
 from dragoman.backends.sqlite.lock import FileLock
+from dragoman.backends.sqlite.lookups import Lookups
 from dragoman.backends.sqlite.readers import Readers
 from dragoman.backends.sqlite.writer import Writer
 
@@ -21,7 +22,7 @@ T = TypeVar("T")
 class StoreFile:
     """A file that this process, and no other, has open."""
 
-    __slots__ = ("_checkpoints", "_lock", "_loop", "_readers", "connection", "writer")
+    __slots__ = ("_checkpoints", "_lock", "_loop", "_readers", "connection", "lookups", "writer")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class StoreFile:
             raise
         self._loop = asyncio.get_running_loop()
         self._readers = Readers(connections, threads=not inline)
+        self.lookups = Lookups(self._readers.ask, now)
         self.writer = Writer(self.connection, self._checkpoints, now, settle, held, inline=inline)
 
     async def write(self, run: Callable[[Connection], T]) -> T:

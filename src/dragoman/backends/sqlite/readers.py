@@ -43,13 +43,18 @@ class Readers:
 
     async def read(self, run: Callable[[Connection], T]) -> T:
         """What the function returns; raises Overloaded when 10,000 reads wait."""
+        return await self.ask(run)
+
+    def ask(self, run: Callable[[Connection], T]) -> asyncio.Future[T]:
+        """What the function will return; raises Overloaded when 10,000 reads wait."""
+        future: asyncio.Future[T] = self._loop.create_future()
         if not self._threads:
-            return run(self._connections[0])
+            _outcome(run, self._connections[0], future)()
+            return future
         if self._queue.qsize() >= WAITING:
             raise Overloaded("The store has too much to read.")
-        future: asyncio.Future[T] = self._loop.create_future()
         self._queue.put(lambda connection: _outcome(run, connection, future))
-        return await future
+        return future
 
     async def stop(self) -> None:
         """Finish what was asked, end the threads, close their connections."""

@@ -188,8 +188,7 @@ class SqliteStore:
         known = self._recent.find(name, now)
         if known is not None:
             return known
-        micros = codec.to_micros(now)
-        return await self._file.read(lambda connection: tasks.find_once(connection, name, micros))
+        return await self._file.lookups.find(name)
 
     async def list_tasks(self, scope: Scope, query: ListTasks) -> TaskList:
         """A page of the scope's tasks; those that are held are written first, so that none is missing."""

@@ -10,6 +10,7 @@ import msgspec
 
 from dragoman.backends.sqlite import codec
 from dragoman.backends.sqlite.connection import Connection
+from dragoman.backends.sqlite.once import Name
 from dragoman.backends.sqlite.sql import SQL
 from dragoman.model.errors import TaskNotFound
 from dragoman.model.events import Happened
@@ -23,6 +24,8 @@ _BY_NUMBER: Final = SQL["task_by_number"]
 _EVENTS: Final = SQL["events_between"]
 _KEY: Final = SQL["find_key_task"]
 
+KeyTask = tuple[str, bytes]  # the task that a key names, and the digest of what was asked
+
 
 class TaskRow(msgspec.Struct, frozen=True, array_like=True):
     """What a task is folded from."""
@@ -35,11 +38,6 @@ class TaskRow(msgspec.Struct, frozen=True, array_like=True):
 class _EventRow(msgspec.Struct, frozen=True, array_like=True):
     key: int
     body: bytes
-
-
-class _KeyRow(msgspec.Struct, frozen=True, array_like=True):
-    task_id: str
-    digest: bytes
 
 
 def load(connection: Connection, scope: Scope, task_id: str) -> Task | None:
@@ -75,13 +73,10 @@ def events(connection: Connection, task_id: str, after: int, limit: int) -> Sequ
     return codec.numbered((codec.first_event(log.task), *log.events), 0)[first : first + max(limit, 0)]
 
 
-def find_once(connection: Connection, name: tuple[str, str, str, str], now: int) -> tuple[str, bytes] | None:
+def find_once(connection: Connection, name: Name, now: int) -> KeyTask | None:
     """The task id and digest behind a key that has not expired."""
     rows = connection.execute(_KEY, (*name, now)).fetchall()
-    if not rows:
-        return None
-    row = msgspec.convert(rows[0], _KeyRow)
-    return row.task_id, row.digest
+    return msgspec.convert(rows[0], KeyTask) if rows else None
 
 
 def folded(connection: Connection, row: TaskRow) -> Task:
