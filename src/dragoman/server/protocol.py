@@ -33,7 +33,7 @@ from dragoman.server.refusals import (
     Refusal,
     Refused,
 )
-from dragoman.server.shortcut import HotPaths, ShortAnswer, plain
+from dragoman.server.shortcut import HotPaths, ShortAnswer, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -200,10 +200,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Judge the header; start the application, or queue the request behind the one that runs."""
         headers = self.headers
-        names = [name for name, _ in headers]
+        named = dict(headers)
         version = self.parser.get_http_version()
-        self._judge(names, version)
-        if self.url in self.hot_paths and version == "1.1" and self._take_shortcut(headers):
+        self._judge(named, version)
+        if self.url in self.hot_paths and version == "1.1" and self._take_shortcut(named):
             return
         raw_path, query = self._target()
         self.stage = BODY
@@ -295,9 +295,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def _run(self, answer: Answer) -> None:
         self._start(answer, answer.run_asgi(self.application))
 
-    def _take_shortcut(self, headers: list[tuple[bytes, bytes]]) -> bool:
-        named = plain(headers)
-        if named is None or self.running is not None or self.parser.get_method() != b"POST":
+    def _take_shortcut(self, named: dict[bytes, bytes]) -> bool:
+        if self.running is not None or len(named) < len(self.headers):
+            return False
+        if not is_plain(named) or self.parser.get_method() != b"POST":
             return False
         self.stage = BODY
         self.read_deadline = self.watch.now + self.limits.body_s
@@ -319,18 +320,18 @@ class BoundedProtocol(HttpToolsProtocol):
 
     # -- judging
 
-    def _judge(self, names: list[bytes], version: str) -> None:
-        limits = self.limits
+    def _judge(self, named: dict[bytes, bytes], version: str) -> None:
+        limits, headers = self.limits, self.headers
         if len(self.url) > limits.url_bytes:
             raise Refused(URL_TOO_LONG)
         surely_small = self.head_counted and self.head_bytes <= limits.header_bytes
-        if len(names) > limits.header_lines or (not surely_small and self._too_large()):
+        if len(headers) > limits.header_lines or (not surely_small and self._too_large()):
             raise Refused(HEADER_TOO_LARGE)
-        if names.count(b"host") != 1:
+        if b"host" not in named or (len(named) < len(headers) and [name for name, _ in headers].count(b"host") > 1):
             raise Refused(BAD_HOST)
-        self.chunked = b"transfer-encoding" in names
+        self.chunked = b"transfer-encoding" in named
         if self.chunked:
-            values = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+            values = [value.lower() for name, value in headers if name == b"transfer-encoding"]
             if values != [b"chunked"] or version != "1.1":
                 raise Refused(BAD_TRANSFER_ENCODING)
             self.headers = TRAILERS

@@ -26,13 +26,10 @@ _log = logging.getLogger("dragoman.server")
 _NOT_PLAIN: Final = frozenset((b"transfer-encoding", b"expect", b"upgrade"))
 
 
-def plain(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:
-    """The headers of a request that the shortcut takes, by name; of any other None."""
-    named = dict(headers)
-    length = named.get(b"content-length")
-    if length is None or len(named) != len(headers) or not _NOT_PLAIN.isdisjoint(named):
-        return None
-    return named if int(length) <= SHORT_BYTES else None
+def is_plain(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a request with these headers, each of which came once, may take the shortcut."""
+    length = headers.get(b"content-length")
+    return length is not None and int(length) <= SHORT_BYTES and _NOT_PLAIN.isdisjoint(headers)
 
 
 class ShortAnswer(Answer):
