@@ -20,6 +20,7 @@ ID_LENGTH: Final = 38
 PLACEHOLDER: Final = b"@" * ID_LENGTH  # as long as an id, so that Content-Length holds for every request
 ID: Final = "(trace_[0-9a-f]{32})"
 CALL_ID: Final = r'"call_id":\s*"([^"]+)"'
+TASK_ID: Final = r'"task":\s*\{"id":\s*"([^"]+)"'
 CALL_PATH: Final = "/v1/a2a/call"
 
 
@@ -95,7 +96,7 @@ def a2a_call(endpoint: Endpoint, path: str = "/", *, token: str | None = None, f
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
     ids = (rf'"artifacts":.*?"echo":\s*"{ID}"', *((rf'"id":\s*"{ID}"',) if framed else ()))
-    wanted = Wanted(ids, (r'"state":\s*"TASK_STATE_COMPLETED"', re.escape(QUERY)))
+    wanted = Wanted(ids, (r'"state":\s*"TASK_STATE_COMPLETED"', re.escape(QUERY)), TASK_ID if token else None)
     return Call(endpoint, _request(endpoint, path, headers, body), wanted)
 
 

@@ -95,6 +95,19 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     max_timeout_s: Seconds
     hold_ms: Annotated[int, Meta(ge=0, le=10_000)]
     drain_s: Annotated[float, Meta(ge=0, le=3600)]
+    queued_at_once: Count
+
+
+class Callbacks(msgspec.Struct, frozen=True, kw_only=True):
+    """Reports and callbacks to callers."""
+
+    at_once: Count
+
+
+class Files(msgspec.Struct, frozen=True, kw_only=True):
+    """Files that the hub hosts."""
+
+    link_h: Annotated[int, Meta(ge=1, le=8760)]
 
 
 class Sqlite(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +158,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     server: Server
     limits: Limits
     calls: Calls
+    callbacks: Callbacks
+    files: Files
     sqlite: Sqlite
     client: Client
     idempotency: Idempotency

@@ -8,10 +8,12 @@ The first word of a file's name says what is done with the input:
     answer-…  a finished task (JSON) becomes an HTTP reply to the caller
     card-…    a card becomes the canonical card, and is served again
 
-Ids and times are fixed, so every byte of the outcome is known.
+Ids and times are fixed, so every byte of the outcome is known. `python -m tests.dialects.goldens` writes what has
+changed into the files and names them: read the difference before you keep it.
 """
 
 import json
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -19,20 +21,23 @@ from typing import Any, Final
 import msgspec
 
 from dragoman.dialects import DIALECTS
-from dragoman.dialects.dialect import Dialect, Outgoing, Place, Verb
-from dragoman.model.agent import Endpoint
+from dragoman.dialects.dialect import RPC, Dialect, Outgoing, Place, Verb
+from dragoman.model.agent import Agent, AgentCard, Endpoint
 from dragoman.model.content import Message
 from dragoman.model.errors import DragomanError
 from dragoman.model.http import Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, is_array, is_object
 from dragoman.model.operations import Unreadable
 from dragoman.model.task import Task
+from tests.support.urls import arrived, found_at, url_table
 
 FOLDER: Final = Path(__file__).with_name("golden")
 DASHES: Final = "-" * 20
 AT: Final = datetime(2026, 1, 12, 10, 0, 0, tzinfo=UTC)
 LATER: Final = datetime(2026, 1, 12, 10, 0, 2, 500_000, tzinfo=UTC)
 HUB: Final = "http://localhost:8700"
+HUB_ID: Final = "1d6b2c3e-4f50-4a6b-8c7d-8e9fa0b1c2d3"
+UUID: Final = "8a1b6f0e-3c2d-4f5a-9b7c-0d1e2f3a4b02"
 BASE: Final[dict[str, Any]] = {
     "id": "a2a_call_1",
     "tenant": "default",
@@ -48,6 +53,7 @@ BASE: Final[dict[str, Any]] = {
     "skill": "search",
     "last_seq": 1,
 }
+ANSWERED: Final = {"call": "a2a_call_1", "task": "a2a_call_1"}  # what paths name that show one task
 
 
 def golden_files() -> list[Path]:
@@ -80,13 +86,26 @@ def outgoing(verb: Verb, task: Task, endpoint: Endpoint, message: Message | None
     return Outgoing(
         verb=verb,
         task=task,
+        asked=task.asked,
         endpoint=endpoint,
         at=AT,
         message=sent,
         caller="agt_caller",
         timeout_ms=29950 if verb is not Verb.CANCEL else 0,
         reason="timeout" if verb is Verb.CANCEL else "",
+        hub_url=HUB,
+        hub_id=HUB_ID,
     )
+
+
+def agent_of(card: AgentCard) -> Agent:
+    """An agent with this card, registered at a fixed time under a fixed UUID."""
+    return Agent(card=card, uuid=UUID, tenant="default", owner_id="key_owner", registered_at=AT, updated_at=AT)
+
+
+def place_of(card: AgentCard) -> Place:
+    """Where the hub serves an agent's card, to a stranger."""
+    return Place(hub_url=HUB, base_url=f"{HUB}/agents/{card.id}/")
 
 
 def _read(dialect: Dialect, given: str) -> str:
@@ -94,18 +113,9 @@ def _read(dialect: Dialect, given: str) -> str:
     head, _, body = given.partition("\n\n")
     first, *lines = head.split("\n")
     route, method, url = first.split(" ")
-    names = url.partition("?")[0].strip("/").split("/")
-    request = HttpRequest(
-        method=method,
-        url=url,
-        headers=_headers(lines),
-        body=body.encode(),
-        id="1",
-        at=AT,
-        route=route,
-        params={"agent": names[-2], "call": names[-2]} if route in ("card", "status") else {},
-        hub=HUB,
-    )
+    found = found_at(url_table([dialect]), method, url)
+    assert found.target.name == route
+    request = arrived(found, method, url, headers=_headers(lines), body=body.encode(), at=AT, hub=HUB)
     exchange = dialect.read(request)
     if isinstance(exchange.operation, Unreadable):
         return _reply(exchange.refuse(exchange.operation.error))
@@ -137,8 +147,10 @@ def _hear(dialect: Dialect, given: str) -> str:
 
 def _answer(dialect: Dialect, given: str) -> str:
     assert dialect.read is not None
-    first, _, body = given.partition("\n")
-    asked = HttpRequest(method=first, url="/", id="1", at=AT, route="status", params={"call": "a2a_call_1"}, hub=HUB)
+    method, _, body = given.partition("\n")
+    speaks_rpc = bool(dialect.methods or dialect.methods_begin)
+    route = RPC if speaks_rpc and method == "POST" else next(r.name for r in dialect.routes if r.method == method)
+    asked = HttpRequest(method=method, url="/", id="1", at=AT, route=route, params=ANSWERED, hub=HUB)
     return _reply(dialect.read(asked).reply(task_of(json.loads(body))))
 
 
@@ -148,10 +160,8 @@ def _card(dialect: Dialect, given: str) -> str:
     except DragomanError as error:
         return f"{type(error).__name__}: {error.message}"
     shown = _pretty(msgspec.structs.replace(card, original=None))
-    served = DIALECTS["platform"].write_card
-    assert served is not None
-    place = Place(hub_url=HUB, base_url=f"{HUB}/agents/{card.id}/")
-    return f"{shown}\n{_laid_out(served(card, place), 0)}"
+    assert dialect.write_card is not None
+    return f"{shown}\n{_laid_out(dialect.write_card(agent_of(card), place_of(card)), 0)}"
 
 
 def _headers(lines: list[str]) -> Headers:
@@ -181,3 +191,17 @@ def _laid_out(value: Json, depth: int) -> str:
     if is_array(value):
         return "[\n" + ",\n".join(pad + _laid_out(each, depth + 1) for each in value) + f"\n{end}]"
     return flat
+
+
+def rewrite() -> None:
+    """Put the present outcome into every file that has another."""
+    for path in golden_files():
+        given, expected = parted(path)
+        found = outcome(path, given)
+        if found != expected:
+            path.write_text(f"{given}\n{DASHES}\n{found}\n")
+            sys.stdout.write(f"{path.relative_to(FOLDER)}\n")
+
+
+if __name__ == "__main__":
+    rewrite()

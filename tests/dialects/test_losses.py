@@ -1,4 +1,7 @@
-"""What a dialect cannot say is declared, and nothing that is not declared gets lost."""
+"""What a platform's caller sees of states that the platform has no word for, and of its own card.
+
+That nothing undeclared gets lost is shown for every dialect in test_round_trips.py and test_card_round_trips.py.
+"""
 
 import json
 from typing import Any
@@ -6,11 +9,12 @@ from typing import Any
 import pytest
 
 from dragoman.dialects import DIALECTS
-from dragoman.dialects.dialect import Place
+from dragoman.dialects.dialect import Dialect
 from dragoman.dialects.platform.answers import AWAITING, STATES
 from dragoman.model.http import HttpRequest
 from dragoman.model.states import FINAL, TaskState
-from tests.dialects.goldens import AT, HUB, task_of
+from tests.dialects.goldens import AT, HUB, agent_of, place_of, task_of
+from tests.dialects.manual import page_of, section_of, table_of
 
 PLATFORM = DIALECTS["platform"]
 PLAIN = {"queued": "submitted", "running": "working", "completed": "completed", "failed": "failed"} | {
@@ -58,5 +62,10 @@ def test_a_platform_card_keeps_every_member_on_its_way_through_the_hub() -> None
     }
     assert PLATFORM.write_card is not None
     read = PLATFORM.read_card(card)
-    place = Place(hub_url=HUB, base_url=f"{HUB}/agents/agt_x/")
-    assert PLATFORM.write_card(read, place) == {**card, "endpoint": f"{HUB}/v1/agents/agt_x/a2a"}
+    shown = PLATFORM.write_card(agent_of(read), place_of(read))
+    assert shown == {**card, "endpoint": f"{HUB}/v1/agents/agt_x/a2a"}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.slug)
+def test_the_manual_says_of_each_dialect_exactly_what_it_declares(dialect: Dialect) -> None:
+    assert section_of(page_of(dialect).read_text()) == table_of(dialect), "python -m tests.dialects.manual"

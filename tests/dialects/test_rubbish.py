@@ -1,5 +1,6 @@
 """Whatever arrives, a dialect reads it or says that it cannot; it never falls over."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,16 +11,21 @@ from hypothesis import strategies as st
 
 from dragoman.dialects import DIALECTS
 from dragoman.dialects.a2a_v10.strict import hear_strict
-from dragoman.dialects.dialect import Dialect, Heard, Verb
-from dragoman.dialects.jsonrpc import RpcError, read_reply
+from dragoman.dialects.dialect import Dialect, Exchange, Heard, Verb, wire_error
+from dragoman.dialects.hints import HINTS
+from dragoman.dialects.jsonrpc import RPC_ERRORS, RpcError, read_reply
 from dragoman.dialects.shapes import read_task, unwrapped
 from dragoman.model.agent import AgentCard, Endpoint
-from dragoman.model.errors import BadAgentReply, BadParams
+from dragoman.model.errors import BadAgentReply, BadParams, TooLarge
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.model.json import JsonObject, is_object
+from dragoman.model.json import JsonObject, is_array, is_object
 from dragoman.model.lifecycle import fold, legal
-from dragoman.model.operations import Operation, Unreadable
-from tests.dialects.goldens import LATER, outgoing, task_of
+from dragoman.model.operations import Operation, SendTask, Unreadable
+from dragoman.server.rpc import Asked, Batch, Unclaimed
+from tests.dialects.goldens import HUB, LATER, outgoing, task_of
+from tests.dialects.loops import EVERY_WIRE, WIRES, Wire, arriving, outgoing_of, replied, sent_and_read
+from tests.dialects.loss_samples import CALL
+from tests.support.urls import served_urls
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
@@ -48,13 +54,19 @@ NAMES = st.sampled_from(
         *("skill", "input", "options", "timeout_ms", "context", "callback", "headers", "target_agent_id", "priority"),
         *("agent_card", "endpoint", "skills", "version", "description", "input_schema", "capabilities", "tags"),
         *("supportedInterfaces", "protocolVersion", "protocolBinding", "securitySchemes", "oauth2SecurityScheme"),
-        *("flows", "provider", "organization", "extensions", "examples", "default"),
+        *("flows", "provider", "organization", "extensions", "examples", "default", "jsonrpc", "method", "params"),
+        *("messageId", "message_id", "taskId", "task_id", "role", "content", "configuration", "blocking", "filename"),
+        *("type", "payload", "from", "to", "timestamp", "task_type", "title", "deadline", "nonce", "echo", "progress"),
+        *("agentId", "action", "sender", "capabilities", "timeoutMs", "output", "reason", "webhookUrl", "card_data"),
+        *("humanReadableId", "authSchemes", "supported_tasks", "tenant", "historyLength", "pageSize", "mediaType"),
     ]
 )
 WORDS = st.sampled_from(
     [
         *("TASK_STATE_COMPLETED", "TASK_STATE_WORKING", "completed", "failed", "cancelled", "running", "ROLE_AGENT"),
         *("ROLE_USER", "agent", "task", "message", "1.0", "JSONRPC", "http://agent.test/", "AP9i", "VALIDATION_ERROR"),
+        *("2.0", "message/send", "message.send", "SendMessage", "tasks/send", "tasks/get", "a2a/task", "a2a/register"),
+        *("task_assignment", "ping", "8a1b6f0e-3c2d-4f5a-9b7c-0d1e2f3a4b02", "user", "text", "data", "file", "1.0.0"),
         *("RATE_LIMITED", "2026-01-12T10:00:00Z", "0001-01-01T00:00:00+23:59", -32602, 10**30, 1.5, True, None, ""),
     ]
 )
@@ -66,9 +78,11 @@ NEARLY = st.recursive(
 OBJECTS: st.SearchStrategy[JsonObject] = st.dictionaries(NAMES, NEARLY, max_size=8)
 TYPES = st.sampled_from([b"application/json", b"application/json; charset=utf-8", b"text/plain", b""])
 EVERY = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.slug)
-READERS = pytest.mark.parametrize(
-    "dialect", [each for each in DIALECTS.values() if each.read], ids=lambda dialect: dialect.slug
-)
+
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+CALLERS = [(wire, sent_and_read(wire, CALL)) for wire in WIRES]
+URLS = {slug: served_urls([dialect]) for slug, dialect in DIALECTS.items()}
 
 
 def _with_interfaces(card: JsonObject, interfaces: list[JsonObject]) -> JsonObject:
@@ -80,25 +94,47 @@ def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
 
 
 def _read(dialect: Dialect, body: bytes, query: str = "", **headers: bytes) -> list[Operation]:
-    """What each route makes of a request; what is unreadable can be refused."""
-    assert dialect.read is not None
+    """What each URL of a dialect makes of a request; whatever that is, it can be refused."""
     found: list[Operation] = []
-    for route in dialect.routes:
+    for method, path, served in URLS[dialect.slug]:
+        url = PLACEHOLDER.sub("x", path)
         request = HttpRequest(
-            method=route.method,
-            url=f"/path?{query}",
+            method=method,
+            url=f"{url}?{query}",
             headers={name.replace("_", "-").encode(): value for name, value in headers.items()},
             body=body,
             id="1",
             at=LATER,
-            route=route.name,
-            params={"agent": "x", "call": "x"},
+            route=served.name,
+            params=dict.fromkeys(PLACEHOLDER.findall(path), "x"),
+            hub=HUB,
         )
-        exchange = dialect.read(request)
-        if isinstance(exchange.operation, Unreadable):
-            assert 400 <= exchange.refuse(exchange.operation.error).status < 500
-        found.append(exchange.operation)
+        for exchange in _exchanges(served.read(request)):
+            _refused(dialect, exchange)
+            found.append(exchange.operation)
     return found
+
+
+def _exchanges(read: Exchange | Asked | Batch) -> list[Exchange]:
+    if isinstance(read, Batch):
+        return [member.exchange for member in read.members]
+    return [read.exchange] if isinstance(read, Asked) else [read]
+
+
+def _refused(dialect: Dialect, exchange: Exchange) -> None:
+    error = exchange.operation.error if isinstance(exchange.operation, Unreadable) else TooLarge()
+    reply = exchange.refuse(error)
+    assert reply.status < 500
+    if reply.status == 204:
+        return  # To a notification there is no answer.
+    body = msgspec.json.decode(reply.body)
+    if reply.status < 400:
+        # Over JSON-RPC what is wrong stands in the frame.
+        table = RPC_ERRORS if isinstance(exchange, Unclaimed) else dialect.errors
+        assert (body["jsonrpc"], wire_error(table, error)[1]) == ("2.0", reply.status)
+        assert body["error"]["code"] and "result" not in body
+    else:
+        assert "error" in body or "detail" in body
 
 
 def _hear(dialect: Dialect, reply: HttpReply) -> Heard | None:
@@ -111,21 +147,21 @@ def _hear(dialect: Dialect, reply: HttpReply) -> Heard | None:
     return heard
 
 
-@READERS
+@EVERY
 @given(body=st.binary(max_size=200), kind=TYPES, key=st.binary(max_size=20))
 @example(body=b"\xff", kind=b"application/json", key=b"\xff")
 def test_any_bytes_are_read_or_refused(dialect: Dialect, body: bytes, kind: bytes, key: bytes) -> None:
     _read(dialect, body, content_type=kind, idempotency_key=key, x_request_id=key)
 
 
-@READERS
+@EVERY
 @given(value=JSON | NEARLY | OBJECTS)
 def test_any_json_is_read_or_refused(dialect: Dialect, value: Any) -> None:
     for operation in _read(dialect, msgspec.json.encode(value), content_type=b"application/json"):
         assert isinstance(operation, msgspec.Struct)
 
 
-@READERS
+@EVERY
 @given(
     query=st.text(max_size=60) | st.builds("max_p95_ms={}".format, st.integers() | st.text("0123456789", max_size=30))
 )
@@ -134,6 +170,31 @@ def test_any_json_is_read_or_refused(dialect: Dialect, value: Any) -> None:
 @example(query="min_rating=1e999&cursor=%ff")
 def test_any_query_is_read_or_refused(dialect: Dialect, query: str) -> None:
     _read(dialect, b"", query)
+
+
+@EVERY_WIRE
+@given(
+    name=st.sampled_from(["role", "skill", "agent", "parent", "title", "priority", "timeout_ms"]), value=JSON | NEARLY
+)
+@example(name="role", value=[])
+@example(name="timeout_ms", value=True)
+@example(name="priority", value={})
+def test_a_hint_of_any_shape_is_read_or_counts_as_unsaid(wire: Wire, name: str, value: Any) -> None:
+    request = wire.dialect.ask(outgoing_of(wire, CALL))
+    assert request is not None
+    body = msgspec.json.decode(request.body)
+    for block in _blocks(body):
+        block[name] = value
+    sent = msgspec.structs.replace(request, body=msgspec.json.encode(body))
+    assert isinstance(arriving(wire, sent).operation, SendTask)
+
+
+def _blocks(value: Any) -> list[JsonObject]:
+    """Every block of hints in a body."""
+    if is_object(value):
+        own = [value[HINTS]] if is_object(value.get(HINTS)) else []
+        return own + [block for item in value.values() for block in _blocks(item)]
+    return [block for item in value for block in _blocks(item)] if is_array(value) else []
 
 
 @EVERY
@@ -157,15 +218,14 @@ def test_any_json_answer_is_heard_or_a_bad_reply(dialect: Dialect, value: Any, s
     heard = _hear(dialect, HttpReply(status=status, headers={b"retry-after": after}, body=msgspec.json.encode(value)))
     if heard is None:
         return
-    assert heard.events
-    # What was heard can be taken into the task, and told to the caller.
+    if not heard.events:
+        assert not heard.settled
+        return
+    # What was heard can be taken into the task, and told to a caller of any dialect.
     task = task_of({})
     folded = fold(task, legal(task.state, heard.events))
-    platform = DIALECTS["platform"]
-    assert platform.read is not None
-    asked = HttpRequest(method="POST", url="/", id="1", at=LATER, route="status", params={"call": "x"})
-    if folded.ended:
-        shown = platform.read(asked).reply(folded)
+    for wire, exchange in CALLERS:
+        shown = replied(wire, exchange, folded)
         assert shown.status in (200, 400, 404, 429, 502, 503, 504)
         msgspec.json.decode(shown.body)
 

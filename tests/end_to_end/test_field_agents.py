@@ -133,7 +133,7 @@ def test_the_request_is_strict_and_without_anyones_credential(hub: HubProcess) -
     assert message["role"] == "ROLE_USER"
     assert message["parts"] == [{"data": {"text": "hi"}}]
     assert message["contextId"] == "conv_1"
-    assert message["metadata"]["user_id"] == "usr_1"
+    assert asked["params"]["metadata"]["user_id"] == "usr_1"
     assert message["metadata"]["dragoman"]["skill"] == "talk"
 
 

@@ -29,7 +29,7 @@ def test_the_pages_of_operation_need_no_key(hub: HubProcess, path: str, expected
 
 def test_the_root_says_what_this_is(hub: HubProcess) -> None:
     shown = hub.get("/", headers=NOBODY).json
-    assert (shown["name"], shown["status"]) == ("dragoman", "ok")
+    assert (shown["name"], shown["status"]) == ("dragoman", "running")
     assert shown["links"]["api"].endswith("/openapi.json")
 
 

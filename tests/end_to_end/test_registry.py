@@ -141,8 +141,8 @@ def test_a_card_of_the_official_protocol_is_known_by_its_keys_and_found(hub: Hub
     assert card["endpoint"] == answer["endpoint"]
 
 
-def test_a_card_whose_only_interface_is_no_json_rpc_is_refused(hub: HubProcess) -> None:
-    interface = {"url": "http://127.0.0.1:9009/", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}
+def test_a_card_whose_only_interface_is_none_the_hub_calls_is_refused(hub: HubProcess) -> None:
+    interface = {"url": "http://127.0.0.1:9009/", "protocolBinding": "GRPC", "protocolVersion": "1.0"}
     reply = hub.post("/v1/a2a/registry", {"agent_card": {**OFFICIAL_CARD, "supportedInterfaces": [interface]}})
     refused(reply, 400, "VALIDATION_ERROR")
 

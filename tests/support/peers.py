@@ -102,6 +102,7 @@ class PeerProcess:
         self._command = [str(peer_python(name)), str(RECIPES / program), "--port", str(self.port), *arguments]
         self._process: subprocess.Popen[bytes] | None = None
         self._complaints: IO[bytes] | None = None
+        self._unread = b""
 
     @property
     def pid(self) -> int:
@@ -122,11 +123,27 @@ class PeerProcess:
             stderr=self._complaints,
         )
         try:
-            self._await_ready(self._process)
+            self.await_line("ready")
+            socket.create_connection(("127.0.0.1", self.port), START_TIMEOUT_S).close()
         except PeerUnavailable:
             self.stop()
             raise
         return self
+
+    def await_line(self, line: str, within_s: float = START_TIMEOUT_S) -> None:
+        """Wait until it says this line; what it said before is dropped. Raises PeerUnavailable when it does not."""
+        if self._process is None:
+            raise PeerUnavailable("The peer was not started.")
+        output = self._process.stdout
+        assert output is not None, "started with a pipe"
+        deadline = time.monotonic() + within_s
+        wanted = f"{line}\n".encode()
+        while wanted not in self._unread:
+            heard = _read_within(output, deadline - time.monotonic())
+            if not heard:
+                raise PeerUnavailable(f"{' '.join(self._command)} did not say {line!r}. It said: {self._said()}")
+            self._unread += heard
+        self._unread = self._unread.partition(wanted)[2]
 
     def stop(self) -> None:
         """End it: politely, then by force; harmless when it has ended."""
@@ -148,18 +165,6 @@ class PeerProcess:
 
     def __exit__(self, *raised: object) -> None:
         self.stop()
-
-    def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
-        output = process.stdout
-        assert output is not None, "started with a pipe"
-        deadline = time.monotonic() + START_TIMEOUT_S
-        said = b""
-        while b"ready\n" not in said:
-            heard = _read_within(output, deadline - time.monotonic())
-            if not heard:
-                raise PeerUnavailable(f"{' '.join(self._command)} did not get ready. It said: {self._said()}")
-            said += heard
-        socket.create_connection(("127.0.0.1", self.port), max(0.1, deadline - time.monotonic())).close()
 
     def _said(self) -> str:
         if self._complaints is None:

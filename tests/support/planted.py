@@ -27,12 +27,12 @@ from dragoman.cli import main
 from dragoman.config import Settings
 from dragoman.delivery.over_http import Wire
 from dragoman.hub.authenticate import DEFAULT_TENANT
-from dragoman.hub.recovery import Recovery
+from dragoman.hub.take_up import TakeUp
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.operations import ListTasks
 from dragoman.ports.bus import Bus
 from dragoman.ports.clock import Clock
-from dragoman.ports.store import Duplicate, Growth, Opened, Opening, Owner, Raced, Scope, Store
+from dragoman.ports.store import Duplicate, Growth, Job, Opened, Opening, Owner, Raced, Scope, Store
 from dragoman.server import app
 
 LINGER_S: Final = 0.05
@@ -159,10 +159,10 @@ def idempotency_ignored(_: int) -> None:
 def no_recovery(_: int) -> None:
     """What an earlier life left open is not taken up."""
 
-    async def nothing(_self: Recovery) -> None:
+    async def nothing(_self: TakeUp, _job: Job) -> None:
         return
 
-    _replace(Recovery, "run", nothing)
+    _replace(TakeUp, "carry", nothing)
 
 
 def events_read_at_start(_: int) -> None:

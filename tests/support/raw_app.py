@@ -91,7 +91,9 @@ class TinyApp:
             await _count(scope, receive, send)
 
     def hot_paths(self) -> HotPaths:
-        return {b"/": self._short_count, b"/fail": _short_fail, b"/hold": self._short_hold}
+        paths = HotPaths()
+        paths.open({b"/": self._short_count, b"/fail": _short_fail, b"/hold": self._short_hold}.get)
+        return paths
 
     async def _short_count(self, headers: dict[bytes, bytes], body: bytes, _: str) -> HttpReply:
         if self.drain.draining:
@@ -232,7 +234,7 @@ def main() -> None:
             drain=drain,
             drain_s=float(drain_s),
             tls=msgspec.json.decode(tls, type=Tls | None, dec_hook=_path),
-            hot_paths=app.hot_paths() if server == "shortcut" else {},
+            hot_paths=app.hot_paths() if server == "shortcut" else HotPaths(),
         )
         return
     config = uvicorn.Config(app, host="127.0.0.1", port=0, http="httptools", log_level="critical", access_log=False)

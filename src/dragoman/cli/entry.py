@@ -24,6 +24,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "discover": ("discover", "Find agents, best first."),
     "call": ("call", "Call a skill and print its answer."),
     "agents": ("agents", "List, show, pause, resume and remove agents."),
+    "doctor": ("doctor", "Check an agent by its URL, or this installation and its hub."),
+    "translate": ("translate", "Put a message, answer, event or card into another dialect."),
     "keys": ("keys", "Create, list, rotate and revoke keys."),
     "config": ("config", "Show settings and where each comes from."),
     "version": ("version", "Show the versions of what is installed."),

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Final
 
 from dragoman.cli.output import Output, say
@@ -30,12 +31,12 @@ async def exchange(request: HttpRequest, timeout_s: float, waiting: str, output:
     """Send the request and return the reply; raises NetError."""
     clock = SystemClock()
     client = Client(clock=clock, rule=AddressRule.of(ANYWHERE, plain_http_anywhere=True), limits=ClientLimits())
-    wire = _Wire(output)
+    wire = WireLog(output)
     wire.show_request(request)
     started = clock.monotonic()
     try:
         async with asyncio.TaskGroup() as group:
-            shown = group.create_task(_progress(clock, waiting, output))
+            shown = group.create_task(progress(clock, lambda: waiting, output))
             try:
                 reply = await client.send(request, deadline=started + timeout_s)
             finally:
@@ -49,18 +50,19 @@ async def exchange(request: HttpRequest, timeout_s: float, waiting: str, output:
     return reply
 
 
-async def _progress(clock: Clock, waiting: str, output: Output) -> None:
+async def progress(clock: Clock, waiting: Callable[[], str], output: Output) -> None:
+    """Show on stderr what is waited for, until this is cancelled."""
     if output.quiet:
         return
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         for count in itertools.count(1):
             await clock.sleep(LINE_S)
-            say(f"{waiting} ({took(count * LINE_S)})")
+            say(f"{waiting()} ({took(count * LINE_S)})")
     started = clock.monotonic()
     await clock.sleep(QUIET_S)
     try:
         for frame in itertools.cycle(FRAMES):
-            sys.stderr.write(f"\r{frame} {waiting} {took(clock.monotonic() - started)} ")
+            sys.stderr.write(f"\r{frame} {waiting()} {took(clock.monotonic() - started)} ")
             sys.stderr.flush()
             await clock.sleep(FRAME_S)
     finally:
@@ -68,7 +70,7 @@ async def _progress(clock: Clock, waiting: str, output: Output) -> None:
         sys.stderr.flush()
 
 
-class _Wire:
+class WireLog:
     """What -v shows of requests and replies, without their secrets."""
 
     def __init__(self, output: Output) -> None:
@@ -76,10 +78,12 @@ class _Wire:
         self._redactor = Redactor(os.urandom(16))
 
     def show_request(self, request: HttpRequest) -> None:
+        """Show what is sent."""
         if self._shown:
             self._lines(">", f"{request.method} {request.url}", request.headers, request.body)
 
     def show_reply(self, reply: HttpReply, seconds: float) -> None:
+        """Show what came back, and when."""
         if self._shown:
             self._lines("<", f"HTTP {reply.status} in {took(seconds)}", reply.headers, reply.body)
 

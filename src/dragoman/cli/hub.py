@@ -31,6 +31,11 @@ class Hub:
         self._tokens: list[str] = list(tokens)
         self._output = output
 
+    @property
+    def has_token(self) -> bool:
+        """Whether there is a token to show."""
+        return bool(self._tokens)
+
     def get(self, path: str, query: Mapping[str, str] | None = None, *, timeout_s: float = REQUEST_S) -> JsonObject:
         """The JSON object at a path. Raises Fault."""
         answer = self.ask("GET", path, query=query, timeout_s=timeout_s)

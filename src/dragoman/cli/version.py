@@ -36,7 +36,7 @@ def command() -> None:
         "dragoman": __version__,
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
-        "extras": [name for name, package in EXTRAS.items() if _is_there(package)],
+        "extras": [name for name, package in EXTRAS.items() if is_there(package)],
         "hub": found,
     }
     if output.json:
@@ -45,7 +45,8 @@ def command() -> None:
         show_facts(output, facts)
 
 
-def _is_there(package: str) -> bool:
+def is_there(package: str) -> bool:
+    """Whether a package is installed."""
     try:
         installed(package)
     except PackageNotFoundError:

@@ -13,38 +13,65 @@ from typing import Final
 import msgspec
 
 from dragoman.delivery.bridge import poll
-from dragoman.delivery.credentials import Credentials
+from dragoman.delivery.credentials import Credentials, given_headers
 from dragoman.delivery.over_http import CANCEL_S, Wire
-from dragoman.delivery.probe import examine
-from dragoman.dialects.dialect import Dialect, Heard, Outgoing, Verb
-from dragoman.model.agent import Agent, AgentCard
+from dragoman.delivery.probe import document, examined_card, look
+from dragoman.delivery.repeats import may_repeat, repeated
+from dragoman.dialects.dialect import Dialect, Heard, Notice, Outgoing, Verb
+from dragoman.model.agent import Agent, Endpoint
 from dragoman.model.call import OpenedCall
-from dragoman.model.errors import AgentError, AgentTimeout, BadParams, DragomanError
-from dragoman.model.events import Sent, StatusChanged, TaskEvent
+from dragoman.model.errors import AgentError, AgentTimeout, BadAgentReply, BadParams, DragomanError
+from dragoman.model.events import Happened, Sent, StatusChanged, TaskEvent
 from dragoman.model.fit import Feature
-from dragoman.model.http import HttpRequest
+from dragoman.model.http import Headers, HttpRequest
 from dragoman.model.json import JsonObject
+from dragoman.model.operations import Callback
+from dragoman.model.secret import Secret
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 from dragoman.net.errors import NetError
 from dragoman.observe.trace import trace_headers
 from dragoman.ports.clock import Clock
-from dragoman.ports.courier import Delivered
+from dragoman.ports.courier import Delivered, Probed, Told
+from dragoman.security.signing import sign_headers
 
-CHECK_S: Final = 10.0
+ACK_S: Final = 30.0  # within which an agent that reports later has to say that it got the call
+NOTICE_S: Final = 15.0
+VERSIONS: Final = 10_000
 
 
 class HttpCourier:
     """Carries calls to agents that have a URL."""
 
-    def __init__(self, *, wire: Wire, credentials: Credentials, clock: Clock, dialects: Mapping[str, Dialect]) -> None:
+    def __init__(
+        self,
+        *,
+        wire: Wire,
+        credentials: Credentials,
+        clock: Clock,
+        dialects: Mapping[str, Dialect],
+        hub_url: str,
+        hub_id: str,
+    ) -> None:
         self._wire = wire
         self._credentials = credentials
         self._clock = clock
         self._dialects = dialects
+        self._hub_url = hub_url
+        self._hub_id = hub_id
+        self._versions: dict[str, str] = {}  # what agents were found to speak, by the endpoint's URL
 
     async def deliver(self, opened: OpenedCall) -> Delivered:
         """Send the call; its events begin with where it went."""
+        delivered = await self._sent(opened)
+        waits = self._dialects[opened.call.endpoint.dialect].repeats_after_s
+        if waits and may_repeat(delivered):
+            return await repeated(
+                delivered, waits, lambda: self._sent(opened), clock=self._clock, deadline=opened.call.deadline
+            )
+        return delivered
+
+    async def _sent(self, opened: OpenedCall) -> Delivered:
         at = self._clock.now()
         try:
             heard = await self._exchange(Verb.SEND, opened, opened.task, at)
@@ -77,14 +104,18 @@ class HttpCourier:
         else:
             return
         await self._credentials.ready(agent)
+        endpoint = self._spoken_at(endpoint)
         outgoing = Outgoing(
             verb=Verb.CANCEL,
             task=task,
+            asked=task.asked,
             endpoint=endpoint,
             at=self._clock.now(),
             headers=self._headers(dialect, agent, endpoint.url or "", task, task.caller_id),
             caller=task.caller_id,
             reason=reason,
+            hub_url=self._hub_url,
+            hub_id=self._hub_id,
         )
         request = dialect.ask(outgoing)
         if request is None:
@@ -96,10 +127,53 @@ class HttpCourier:
                 self._signed(dialect, request, agent, task.id), agent_id=agent.id, deadline=deadline, timeout_ms=5000
             )
 
-    async def examine(self, url: str, dialect: str | None) -> AgentCard:
+    async def notify(
+        self, callback: Callback, task: Task, happened: Happened, *, url: str, recipient: str, secret: Secret | None
+    ) -> Told:
+        """Tell an address of one event, once."""
+        request = self._worded(callback, task, happened, url, recipient)
+        if request is None:
+            return Told(delivered=True)  # The callback's dialect has no word for it.
+        headers = {name.lower().encode(): value.encode() for name, value in (callback.headers or {}).items()}
+        headers |= request.headers
+        notice_id = headers.get(b"webhook-id", f"wh_{task.id}_{happened.seq}".encode()).decode()
+        headers[b"webhook-id"] = notice_id.encode()
+        if secret is not None:
+            at = int(self._clock.now().timestamp())
+            headers |= sign_headers(secret, id=notice_id, timestamp=at, body=request.body)
+        return await self._wire.post(
+            msgspec.structs.replace(request, headers=headers), self._clock.monotonic() + NOTICE_S
+        )
+
+    def put_into_words(self, callback: Callback, task: Task, happened: Happened, *, recipient: str) -> bytes | None:
+        """One event as the callback's dialect would post it."""
+        request = self._worded(callback, task, happened, "", recipient)
+        return None if request is None else request.body
+
+    async def examine(
+        self,
+        url: str,
+        dialect: str | None = None,
+        *,
+        credentials: JsonObject | None = None,
+        agent: Agent | None = None,
+    ) -> Probed:
         """The card at a URL, with the endpoints that really answer. Raises BadParams."""
-        deadline = self._clock.monotonic() + 3 * CHECK_S
-        return await examine(url, dialect, wire=self._wire, dialects=self._dialects, deadline=deadline)
+        if dialect is not None and dialect not in self._dialects:
+            raise BadParams(
+                f"dialect: unknown, {dialect!r}; there are: {', '.join(self._dialects)}",
+                errors=[{"path": "dialect", "message": "unknown"}],
+            )
+        shown: Headers = {}
+        if credentials is not None:
+            shown = given_headers(credentials, url)
+        elif agent is not None:
+            await self._credentials.ready(agent)
+            shown = self._credentials.stored_headers(agent, url) or {}
+        examined = await look(
+            url, fetch=self._wire.fetch, dialects=self._dialects, clock=self._clock, named=dialect, credentials=shown
+        )
+        return Probed(card=examined_card(examined), probe=document(examined))
 
     async def may_dial(self, url: str) -> None:
         """Raises BadParams if the hub may not call this address."""
@@ -115,7 +189,7 @@ class HttpCourier:
     async def _exchange(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> Heard:
         """One request to the agent and what its reply says. Raises AgentUnavailable, AgentTimeout, AgentError."""
         call, clock = opened.call, self._clock
-        agent, endpoint = call.agent, call.endpoint
+        agent, endpoint = call.agent, self._spoken_at(call.endpoint) if self._versions else call.endpoint
         dialect = self._dialects[endpoint.dialect]
         given_ms = int(call.timeout_s * 1000)
         left_ms = int((call.deadline - clock.monotonic()) * 1000)
@@ -126,6 +200,7 @@ class HttpCourier:
         outgoing = Outgoing(
             verb=verb,
             task=task,
+            asked=call.operation,
             endpoint=endpoint,
             at=at,
             message=call.message if verb is Verb.SEND else None,
@@ -133,13 +208,58 @@ class HttpCourier:
             caller=call.caller.name,
             attempt=opened.attempt,
             timeout_ms=left_ms,
+            hub_url=self._hub_url,
+            hub_id=self._hub_id,
         )
+        deadline = call.deadline
+        if verb is Verb.SEND and Feature.REPORTS in endpoint.features:
+            deadline = min(deadline, clock.monotonic() + ACK_S)
+        try:
+            return await self._said(dialect, outgoing, agent, deadline, given_ms)
+        except BadAgentReply as error:
+            version = error.details.get("try_version")
+            if not isinstance(version, str) or endpoint.version == version:
+                raise
+        self._remember(endpoint, version)
+        outgoing = msgspec.structs.replace(outgoing, endpoint=msgspec.structs.replace(endpoint, version=version))
+        return await self._said(dialect, outgoing, agent, deadline, given_ms)
+
+    async def _said(self, dialect: Dialect, outgoing: Outgoing, agent: Agent, deadline: float, given_ms: int) -> Heard:
         request = dialect.ask(outgoing)
         if request is None:
             raise AgentError("The agent named no task that could be asked for.", reason="not_finished")
-        request = self._signed(dialect, request, agent, task.id)
-        reply = await self._wire.send(request, agent_id=agent.id, deadline=call.deadline, timeout_ms=given_ms)
-        return dialect.hear(outgoing, reply, clock.now())
+        request = self._signed(dialect, request, agent, outgoing.task.id)
+        reply = await self._wire.send(request, agent_id=agent.id, deadline=deadline, timeout_ms=given_ms)
+        return dialect.hear(outgoing, reply, self._clock.now())
+
+    def _spoken_at(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint with the version that it was found to speak, where that is another than it said."""
+        version = self._versions.get(endpoint.url or "")
+        return endpoint if version is None else msgspec.structs.replace(endpoint, version=version)
+
+    def _remember(self, endpoint: Endpoint, version: str) -> None:
+        if len(self._versions) >= VERSIONS:
+            self._versions.clear()
+        self._versions[endpoint.url or ""] = version
+
+    def _worded(
+        self, callback: Callback, task: Task, happened: Happened, url: str, recipient: str
+    ) -> HttpRequest | None:
+        notify = self._dialects[callback.dialect].notify
+        if notify is None:
+            return None
+        return notify(
+            Notice(
+                callback=callback,
+                task=task,
+                happened=happened,
+                url=url,
+                recipient=recipient,
+                hub_url=self._hub_url,
+                hub_id=self._hub_id,
+                at=self._clock.now(),
+            )
+        )
 
     def _failed(self, error: DragomanError) -> StatusChanged:
         return StatusChanged(at=self._clock.now(), state=TaskState.FAILED, failure=error.failure())

@@ -138,6 +138,11 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}:{port}"
 
 
+def given_headers(given: JsonObject, url: str) -> dict[bytes, bytes]:
+    """The headers of a credential that is not stored yet. Raises BadParams."""
+    return _read(given, origin_of(url)).headers()
+
+
 def _read(given: JsonObject, origin: str) -> StoredCredential:
     try:
         stored = msgspec.convert(given, StoredCredential)

@@ -5,6 +5,7 @@ What the network does is told in the hub's own errors here, and nowhere else.
 
 from typing import Final
 
+from dragoman.dialects.times import retry_after_s
 from dragoman.model.errors import (
     AgentTimeout,
     AgentUnavailable,
@@ -14,6 +15,7 @@ from dragoman.model.errors import (
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.net.client import Client
 from dragoman.net.errors import NetError, Reach
+from dragoman.ports.courier import Told
 
 CANCEL_S: Final = 5.0
 MAX_CARD: Final = 256 * 1024
@@ -50,9 +52,23 @@ class Wire:
         except NetError as error:
             raise told(error, agent_id, timeout_ms) from None
 
+    async def post(self, request: HttpRequest, deadline: float) -> Told:
+        """Tell somebody something, once; never raises. Any 2xx is delivery, a redirect is not."""
+        try:
+            reply = await self._client.send(request, deadline=deadline, max_body=MAX_CARD)
+        except NetError as error:
+            return Told(delivered=False, reason=str(error))
+        reason = f"HTTP {reply.status}"
+        return Told(
+            delivered=200 <= reply.status < 300,
+            gone=reply.status == 410,
+            reason=reason,
+            retry_after_s=retry_after_s(reply.headers) if reply.status in (429, 503) else None,
+        )
+
     async def fetch(self, request: HttpRequest, deadline: float) -> HttpReply:
-        """A small document, such as a card. Raises NetError."""
-        return await self._client.send(request, deadline=deadline, max_body=MAX_CARD, follow_slash=True)
+        """A small document, such as a card; no redirect is followed. Raises NetError."""
+        return await self._client.send(request, deadline=deadline, max_body=MAX_CARD)
 
     async def check(self, url: str) -> None:
         """Raises NetError if this address may not be dialled."""

@@ -10,19 +10,19 @@ has to make up derives from those.
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
-from dragoman.model.agent import AgentCard, Endpoint
+from dragoman.model.agent import Agent, AgentCard, Binding, Endpoint
 from dragoman.model.answers import Answer
 from dragoman.model.content import Message
 from dragoman.model.errors import DragomanError
-from dragoman.model.events import Remote, TaskEvent
+from dragoman.model.events import Happened, Remote, TaskEvent
 from dragoman.model.fit import Feature
 from dragoman.model.http import NO_HEADERS, Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject
-from dragoman.model.operations import Callback, Operation
+from dragoman.model.operations import Callback, Operation, SendTask
 from dragoman.model.task import StreamItem, Task
 
 ErrorTable = Mapping[type[DragomanError], tuple[str | int, int]]  # class → code and HTTP status
@@ -57,21 +57,38 @@ class StreamExchange(Exchange, Protocol):
         ...
 
 
+class Level(StrEnum):
+    """Where a route stands."""
+
+    HUB = "hub"  # at exactly this path
+    BASE = "base"  # below every agent's base, in the dialect's own mount there, and at the hub's root
+    MOUNT = "mount"  # only in the dialect's own mount
+
+
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """A path of the hub that a dialect serves; `{name}` stands for one segment."""
+    """A path that a dialect serves; `{name}` stands for one segment, `{name}:verb` for one that ends so.
+
+    Below an agent's base the request's params hold the agent's name as `agent`; at the hub's root they do not.
+    """
 
     method: str
     path: str
     name: str
     body: str = "call"  # which size cap holds: call, admin
+    level: Level = Level.HUB
+    tenant: bool = False  # at the hub's root also as `/{agent}` + path
+
+
+RPC: Final = "rpc"  # the name of the route by which JSON-RPC comes in, at mounts and shared URLs
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a card is served: the hub's public address, the agent's base, and whether the owner looks."""
+    """Where a card is served: the hub's address, the agent's base (with its final slash), and who looks."""
 
     hub_url: str
     base_url: str
     owner: bool = False
+    protected: bool = True  # who calls the agent needs a credential
 
 
 class Verb(StrEnum):
@@ -87,6 +104,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     verb: Verb
     task: Task
+    asked: SendTask  # what is being carried: the request that opened the task, or that which continues it
     endpoint: Endpoint
     at: datetime
     message: Message | None = None  # what is sent, made to fit; only with SEND
@@ -95,6 +113,21 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     attempt: int = 1
     timeout_ms: int = 0
     reason: str = ""
+    hub_url: str = ""  # where the agent reaches the hub
+    hub_id: str = ""  # the hub's own UUID, for wires on which senders have one
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Everything an inbound half may use to tell a caller of one event, later and elsewhere."""
+
+    callback: Callback
+    task: Task
+    happened: Happened
+    url: str  # where it is posted; empty for a mailbox
+    recipient: str  # who is told, by the name it has on the wire
+    hub_url: str
+    hub_id: str
+    at: datetime
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -106,10 +139,14 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
-    """Something of the model that a dialect cannot say, and what it becomes."""
+    """Something of the model that a dialect cannot say, and what it becomes.
+
+    `hinted`: it stands in the `dragoman` block of some metadata, so that between two hubs nothing is lost.
+    """
 
     facet: str
     becomes: str
+    hinted: bool = False
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,17 +157,25 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     task_prefix: str  # ids of tasks that this dialect's callers open
     features: frozenset[Feature]
     losses: tuple[Loss, ...] = ()
+    repeats_after_s: tuple[float, ...] = ()  # waits before a send that failed may be repeated under the same id
     hub_identity: bool = False  # its agents are shown the hub's own token and signature
     routes: tuple[Route, ...] = ()
-    methods: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()  # the JSON-RPC methods it claims on shared URLs
+    methods_begin: str = ""  # and all that begin like this
+    rpc_paths: tuple[str, ...] = ()  # further URLs of the hub where this dialect's JSON-RPC is spoken
+    batches: bool = False  # its JSON-RPC requests may come several at once
+    bindings: frozenset[Binding] = frozenset({Binding.JSONRPC})  # the framings in which it calls agents
+    lacks: Mapping[Binding, frozenset[Feature]] = {}  # what it has, but not in every framing
+    owns_body: Callable[[JsonObject], bool] | None = None  # a body that is no JSON-RPC, on a shared URL
+    owns_request: Callable[[HttpRequest], bool] | None = None  # a request there whose body says nothing at all
     errors: ErrorTable = {}
     read: Callable[[HttpRequest], Exchange] | None = None
     ask: Callable[[Outgoing], HttpRequest | None]
     hear: Callable[[Outgoing, HttpReply, datetime], Heard]  # the time is that of the reply's arrival
-    notify: Callable[[Callback, Task], HttpRequest | None] | None = None
+    notify: Callable[[Notice], HttpRequest | None] | None = None
     owns_card: Callable[[JsonObject], bool]
     read_card: Callable[[JsonObject], AgentCard]
-    write_card: Callable[[AgentCard, Place], Json] | None = None
+    write_card: Callable[[Agent, Place], Json] | None = None
     card_paths: tuple[str, ...] = ()  # where its agents publish their card, below their URL
     probe: Callable[[str], HttpRequest] | None = None  # a request that starts no work
     answers_probe: Callable[[HttpReply], bool] | None = None

@@ -1,10 +1,34 @@
-"""The `metadata.dragoman` block: what a wire has no field for travels there. It is never trusted."""
+"""The `metadata.dragoman` block: what a wire has no field for travels there, both ways. It is never trusted.
 
-from dragoman.model.json import JsonObject
+`metadata.skill` and `metadata.agentId` are read too: agents and callers of other gateways put them there.
+"""
+
+from typing import Final
+
+import msgspec
+
+from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.model.operations import Priority
 from dragoman.model.task import Task
 
-HINTS = "dragoman"
+HINTS: Final = "dragoman"
+MAX_TIMEOUT_MS: Final = 86_400_000
+_PRIORITIES: Final = {priority.name.lower(): priority for priority in Priority} | {"medium": Priority.NORMAL}
+
+
+class Hints(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller said beside its dialect's own fields; what is unreadable counts as unsaid."""
+
+    agent: str | None = None
+    skill: str | None = None
+    parent: str | None = None
+    title: str | None = None
+    context: str | None = None  # the conversation, where the wire has no field for it
+    priority: Priority = Priority.NORMAL
+    timeout_s: float | None = None
+
+
+NO_HINTS: Final = Hints()
 
 
 def hints_of(task: Task, timeout_ms: int) -> JsonObject:
@@ -24,3 +48,55 @@ def hints_of(task: Task, timeout_ms: int) -> JsonObject:
     if task.chain:
         hints["call_chain"] = task.chain
     return hints
+
+
+def conversation_of(task: Task) -> JsonObject:
+    """The hint that names the conversation, if the caller named one, to a target whose wire has no field for it."""
+    if task.asked.context_id is None:
+        return {}
+    known = task.remote.context_id if task.remote is not None else None
+    return {"context": known or task.context_id}
+
+
+def read_hints(*holders: JsonObject | None) -> Hints:
+    """The hints in these metadata, the first that has a word deciding."""
+    block: JsonObject = {}
+    agent: str | None = None
+    skill: str | None = None
+    for holder in holders:
+        if not holder:
+            continue
+        found: Json = holder.get(HINTS)
+        if is_object(found):
+            block = {**found, **block} if block else found
+        agent = agent or _word(holder.get("agentId"))
+        skill = skill or _word(holder.get("skill"))
+    if not block and agent is None and skill is None:
+        return NO_HINTS
+    get = block.get
+    return Hints(
+        agent=_word(get("agent")) or agent,
+        skill=_word(get("skill")) or skill,
+        parent=_word(get("parent")),
+        title=_word(get("title")),
+        context=_word(get("context")),
+        priority=_PRIORITIES.get(_word(get("priority")) or "", Priority.NORMAL),
+        timeout_s=_timeout_s(get("timeout_ms")),
+    )
+
+
+def without_hints(metadata: JsonObject | None) -> JsonObject | None:
+    """The caller's own metadata, without the block that was for the hub."""
+    if metadata is None or HINTS not in metadata:
+        return metadata or None
+    return {name: value for name, value in metadata.items() if name != HINTS} or None
+
+
+def _word(value: Json) -> str | None:
+    return value if isinstance(value, str) and 0 < len(value) <= 256 else None
+
+
+def _timeout_s(value: Json) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MAX_TIMEOUT_MS:
+        return None
+    return value / 1000

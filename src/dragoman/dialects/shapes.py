@@ -4,15 +4,17 @@ Agents mix the spellings of versions, leave out ids and times, wrap or do not wr
 a part that cannot be is kept as data, never dropped. Only reading: what the hub emits is strict and stands elsewhere.
 """
 
-import binascii
-from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
+from msgspec import ValidationError, convert, structs
+
+from dragoman.dialects.hints import HINTS, without_hints
+from dragoman.dialects.protojson import STATE_NUMBERS, read_bytes
 from dragoman.dialects.times import read_time
 from dragoman.model.content import Artifact, Blob, Data, Link, Message, Part, Role, Text
-from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, StatusChanged, TaskEvent
+from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, StatusChanged, TaskEvent, Usage
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 from dragoman.model.states import FINAL, INTERRUPTED, TaskState
 
@@ -26,6 +28,8 @@ _WRAPPERS: Final = (
     ("msg", "message"),
 )
 EXACT: Final = 2.0**53  # beyond it a double does not tell which integer it was
+MAX_COUNT: Final = 10**9
+MAX_COST_USD: Final = 10**4
 _KINDS: Final = frozenset({"task", "message", "status-update", "artifact-update"})
 _STATES: Final = {state.value: state for state in TaskState} | {"cancelled": TaskState.CANCELED}
 _STATE_NAMES: Final = {f"TASK_STATE_{state.name}": state for state in TaskState} | _STATES
@@ -38,6 +42,7 @@ _ROLES: Final = {
     "system": Role.SYSTEM,
     "tool": Role.TOOL,
 }
+_OTHER_ROLES: Final = {"system": Role.SYSTEM, "tool": Role.TOOL}  # where the wire has names for two only
 
 
 def unwrapped(value: JsonObject) -> tuple[str | None, JsonObject]:
@@ -73,17 +78,19 @@ def whole_numbers(value: Json) -> Json:
 
 
 def read_state(value: Json) -> TaskState:
-    """A state in any spelling; unknown or absent means the agent is at work."""
+    """A state in any spelling, or by its number; unknown or absent means the agent is at work."""
     if not isinstance(value, str):
-        return TaskState.WORKING
+        return STATE_NUMBERS.get(value, TaskState.WORKING) if type(value) is int else TaskState.WORKING
     known = _STATE_NAMES.get(value)
     if known is not None:
         return known
     return _STATES.get(value.removeprefix("TASK_STATE_").lower().replace("_", "-"), TaskState.WORKING)
 
 
-def read_task(task: JsonObject, at: datetime) -> tuple[tuple[TaskEvent, ...], TaskState, Remote]:
-    """A whole task as the events that made it: what was said, what was made, where it stands."""
+def read_task(
+    task: JsonObject, at: datetime, known: Sequence[Message] = ()
+) -> tuple[tuple[TaskEvent, ...], TaskState, Remote]:
+    """A whole task as the events that made it: what was said, save what is `known`, what was made, where it stands."""
     status: JsonObject = task["status"] if is_object(task.get("status")) else {}
     state = read_state(status.get("state"))
     events: list[TaskEvent] = []
@@ -95,8 +102,12 @@ def read_task(task: JsonObject, at: datetime) -> tuple[tuple[TaskEvent, ...], Ta
             for index, artifact in enumerate(made)
             if is_object(artifact)
         ]
-        events += _said(task.get("history"), at)
-    events.append(read_status(status, state, at))
+        events += _said(task.get("history"), at, {(message.id, message.role) for message in known})
+    moved = read_status(status, state, at)
+    told = _told(task.get("metadata"))
+    if told:
+        moved = structs.replace(moved, progress=_progress(told.get("progress")), usage=_usage(told.get("usage")))
+    events.append(moved)
     return tuple(events), state, remote_of(task, "id")
 
 
@@ -113,14 +124,15 @@ def read_status(status: JsonObject, state: TaskState, at: datetime) -> StatusCha
 def read_message(message: JsonObject, missing_id: str, at: datetime) -> Message:
     """A message in any spelling."""
     metadata = message.get("metadata")
+    role = _ROLES.get(str(message.get("role")), Role.AGENT)
     return Message(
         id=_text(message, "messageId", "message_id") or missing_id,
-        role=_ROLES.get(str(message.get("role")), Role.AGENT),
+        role=_OTHER_ROLES.get(str(_told(metadata).get("role")), role) if metadata else role,
         parts=read_parts(message),
         at=read_time(message.get("timestamp"), at),
         references=_words(message.get("referenceTaskIds") or message.get("reference_task_ids")),
         extensions=_words(message.get("extensions")),
-        metadata=metadata if is_object(metadata) and metadata else None,
+        metadata=without_hints(metadata) if is_object(metadata) else None,
     )
 
 
@@ -133,8 +145,9 @@ def read_artifact(artifact: JsonObject, missing_id: str) -> Artifact:
         parts=read_parts(artifact),
         name=_text(artifact, "name"),
         description=_text(artifact, "description"),
+        kind=_text(_told(metadata), "kind") if metadata else None,
         extensions=_words(extensions) if extensions else (),
-        metadata=metadata if metadata and is_object(metadata) else None,
+        metadata=without_hints(metadata) if is_object(metadata) else None,
     )
 
 
@@ -166,7 +179,7 @@ def read_part(part: Json) -> Part:
     media_type, filename = _media_type(place) or _media_type(part), _filename(place) or _filename(part)
     raw = next((place[name] for name in ("raw", "bytes", "fileWithBytes") if isinstance(place.get(name), str)), None)
     if raw is not None:
-        decoded = _bytes(raw)
+        decoded = read_bytes(raw)
         if decoded is not None:
             return Blob(raw=decoded, media_type=media_type, filename=filename, metadata=about)
     url = next((place[name] for name in ("url", "uri", "fileWithUri") if isinstance(place.get(name), str)), None)
@@ -187,14 +200,42 @@ def remote_of(value: JsonObject, id_name: str) -> Remote:
     )
 
 
-def _said(history: Json, at: datetime) -> Iterable[MessageAdded]:
+def _said(history: Json, at: datetime, known: set[tuple[str, Role]]) -> Iterable[MessageAdded]:
     """The agent's words in the history; the caller's own come back as an echo and are known already."""
     if not is_array(history):
         return ()
     messages = [
         read_message(message, f"message-{index}", at) for index, message in enumerate(history) if is_object(message)
     ]
-    return [MessageAdded(at=at, message=message) for message in messages if message.role is not Role.USER]
+    if messages and messages[-1].role is Role.USER:
+        return ()  # Since the caller last spoke nothing was said: older words are no answer to that.
+    return [
+        MessageAdded(at=at, message=message)
+        for message in messages
+        if message.role is not Role.USER and (message.id, message.role) not in known
+    ]
+
+
+def _told(metadata: Json) -> JsonObject:
+    """What an agent tells in the block that was made for what a wire has no field for."""
+    told = metadata.get(HINTS) if is_object(metadata) else None
+    return told if is_object(told) else {}
+
+
+def _progress(value: Json) -> float | None:
+    known = isinstance(value, int | float) and type(value) is not bool and 0 <= value <= 1
+    return float(value) if known else None
+
+
+def _usage(value: Json) -> Usage | None:
+    """An agent's account of what it used, if it is one: its own claim, and kept only where the numbers are sane."""
+    try:
+        used = convert(value, Usage)
+    except ValidationError:
+        return None
+    counts = (used.tokens, used.input_tokens, used.output_tokens, used.execution_ms)
+    sane = all(count is None or 0 <= count <= MAX_COUNT for count in counts)
+    return used if sane and (used.cost_usd is None or 0 <= used.cost_usd <= MAX_COST_USD) else None
 
 
 def _text_message(value: Json, at: datetime) -> Message | None:
@@ -221,11 +262,3 @@ def _media_type(part: JsonObject) -> str | None:
 
 def _filename(part: JsonObject) -> str | None:
     return _text(part, "filename", "name")
-
-
-def _bytes(value: str) -> bytes | None:
-    """Base64, also url-safe and unpadded."""
-    try:
-        return b64decode(value.replace("-", "+").replace("_", "/") + "=" * (-len(value) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return None

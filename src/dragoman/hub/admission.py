@@ -1,8 +1,8 @@
 """Admission: a request to send becomes a call that may be made, by steps whose order is the rule.
 
-    resolve → authorize → chain → validate, fill in, fit → the task as it will be opened
+    speak → resolve → authorize → chain → validate, fill in, fit → the task as it will be opened
 
-Everything here is memory, save the first look at an agent, a parent or a continued task. After it nobody checks
+Everything here is memory, save the first look at an agent, a parent or an earlier task. After it nobody checks
 permission again.
 """
 
@@ -13,27 +13,32 @@ import msgspec
 
 from dragoman.hub.authorize import authorize_call
 from dragoman.hub.chain import chain_of
-from dragoman.hub.registry import Registry, can_call
+from dragoman.hub.earlier import Earlier
+from dragoman.hub.files import Files
+from dragoman.hub.registry import Registry
 from dragoman.hub.tasks import TaskBook
 from dragoman.hub.validate import Compiled, Schemas, filled
 from dragoman.model.agent import Agent, AgentStatus, Endpoint, Skill
 from dragoman.model.call import AdmittedCall, Arrival, Caller
-from dragoman.model.content import Data, Message
+from dragoman.model.content import Blob, Data, Message, Role
 from dragoman.model.errors import (
     AgentUnavailable,
-    BadParams,
+    ContentRefused,
+    ExtensionRequired,
     InputRefused,
     NotSupported,
     SkillNotFound,
-    TaskFinished,
 )
-from dragoman.model.fit import Feature, fit_parts, input_object
-from dragoman.model.operations import SendTask
-from dragoman.model.states import INTERRUPTED
+from dragoman.model.events import Remote
+from dragoman.model.fit import Feature, Host, fit_parts
+from dragoman.model.lifecycle import history_of, lone_object
+from dragoman.model.objects import PARTS, input_object
+from dragoman.model.operations import SendTask, Wait
 from dragoman.model.task import Task
 from dragoman.ports.clock import Clock
 
 NO_SCHEMA: Final = Compiled(input=None, output=None, defaults={}, text_only=False)
+ACCEPTED_S: Final = 86_400.0  # a call that nobody waits for has a day, unless it says otherwise
 
 
 class Admission:
@@ -44,17 +49,19 @@ class Admission:
         *,
         registry: Registry,
         tasks: TaskBook,
+        earlier: Earlier,
         schemas: Schemas,
+        files: Files,
         clock: Clock,
-        spoken: frozenset[str],
         timeout_s: float,
         max_timeout_s: float,
     ) -> None:
         self._registry = registry
         self._tasks = tasks
+        self._earlier = earlier
         self._schemas = schemas
+        self._files = files
         self._clock = clock
-        self._spoken = spoken
         self._timeout_s = timeout_s
         self._max_timeout_s = max_timeout_s
 
@@ -64,28 +71,33 @@ class Admission:
         Raises AgentNotFound, SkillNotFound, TaskNotFound, TaskFinished, AgentUnavailable, NotAuthorized, CallLoop,
         InputRefused, ContentRefused.
         """
-        continued = None if asked.continues is None else await self._continued(caller, asked.continues)
-        if continued is not None:
-            agent = await self._registry.resolve(caller, continued.agent_id)
-        elif asked.agent is not None:
-            agent = await self._registry.resolve(caller, asked.agent)
-        elif asked.skill is not None:
-            agent = await self._registry.best(caller, asked.skill)
-        else:
-            raise BadParams("Name an agent or a skill.")
+        asking = caller
+        if asked.sender is not None:
+            caller = await self._registry.speaking(caller, asked.sender, registered=asked.sender_registered)
+        continued = None if asked.continues is None else await self._earlier.continued(caller, asked)
+        agent = await self._registry.target(caller, asked.agent, asked.skill, continued)
         skill = skill_of(agent, asked.skill if continued is None else continued.skill)
         authorize_call(caller, agent, skill)
         refuse_unavailable(agent)
-        endpoint = self.endpoint_of(agent)
+        endpoint = self._registry.endpoint_of(agent)
+        refuse_unfit(agent, skill, endpoint, asked)
         if continued is not None and Feature.CONTINUE not in endpoint.features:
             raise NotSupported(f"{agent.id} takes no further messages in a task.", agent_id=agent.id)
         parent = None if asked.parent_id is None else await self._tasks.find_parent(caller, asked.parent_id)
-        chain = chain_of(caller, agent, parent)
+        # Whoever only says that it is the target itself gives itself work; no agent waits for it.
+        chain = chain_of(asking if caller.agent_id == agent.id else caller, agent, parent)
         compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
-        message = checked(asked.message, endpoint, skill, compiled)
+        message = asked.message
+        remote: Remote | None = None
+        if message.references:
+            message = await self._earlier.with_references(caller, message, agent)
+        if asked.context_id is not None and continued is None:
+            remote = await self._earlier.remote_context(caller, asked.context_id, agent)
+        task_id = arrival.task_id if continued is None else continued.id
+        message = checked(message, endpoint, skill, compiled, self._files.host(caller.tenant, task_id, message.id))
         if asked.callback is not None and asked.callback.url is not None:
             await self._registry.may_dial(asked.callback.url)
-        timeout_s = min(asked.timeout_s or self._timeout_s, self._max_timeout_s)
+        timeout_s = self._time_for(asked)
         return AdmittedCall(
             caller=caller,
             operation=asked,
@@ -93,50 +105,43 @@ class Admission:
             endpoint=endpoint,
             skill=skill,
             message=message,
-            task=_opening(caller, asked, arrival, agent, skill, chain, timeout_s) if continued is None else continued,
+            task=continued or _opening(caller, asked, arrival, agent, skill, chain, timeout_s, remote),
             timeout_s=timeout_s,
             deadline=arrival.since + timeout_s,
+            durable=Feature.REPORTS in endpoint.features or _has_file(asked.message, endpoint),
         )
 
     async def readmit(self, task: Task) -> AdmittedCall:
-        """The call of a stored task, to be carried on after a restart: is the agent still there and is there time?
+        """The call of a stored task, to be carried on later: is the agent still there and is there time?
 
         Raises AgentNotFound, AgentUnavailable and what `checked` raises.
         """
-        caller = Caller(tenant=task.tenant, id=task.caller_id)
+        caller = Caller(tenant=task.tenant, id=task.caller_id, agent_id=task.chain[-1] if task.chain else None)
         agent = await self._registry.resolve(caller, task.agent_id)
         refuse_unavailable(agent)
-        endpoint = self.endpoint_of(agent)
+        endpoint = self._registry.endpoint_of(agent)
         skill = skill_of(agent, task.skill)
         compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
         now = self._clock.now()
         left_s = self._max_timeout_s if task.deadline is None else (task.deadline - now).total_seconds()
+        asked = _last_asked(task)
+        host = self._files.host(task.tenant, task.id, asked.message.id)
         return AdmittedCall(
             caller=caller,
-            operation=task.asked,
+            operation=asked,
             agent=agent,
             endpoint=endpoint,
             skill=skill,
-            message=checked(task.asked.message, endpoint, skill, compiled),
+            message=checked(asked.message, endpoint, skill, compiled, host),
             task=task,
             timeout_s=left_s,
             deadline=self._clock.monotonic() + left_s,
         )
 
-    def endpoint_of(self, agent: Agent) -> Endpoint:
-        """The first of the agent's endpoints that this hub speaks to. Raises AgentUnavailable."""
-        for endpoint in agent.card.endpoints:
-            if can_call(endpoint, self._spoken):
-                return endpoint
-        raise AgentUnavailable(f"{agent.id} has no endpoint that this hub can call.", agent_id=agent.id)
-
-    async def _continued(self, caller: Caller, task_id: str) -> Task:
-        task = await self._tasks.load(caller, task_id)
-        if task.ended:
-            raise TaskFinished(f"{task_id} is finished and takes no more messages.", call_id=task_id)
-        if task.state not in INTERRUPTED:
-            raise BadParams(f"{task_id} does not wait for input.", call_id=task_id)
-        return task
+    def _time_for(self, asked: SendTask) -> float:
+        if asked.wait is Wait.NONE:
+            return min(asked.timeout_s or ACCEPTED_S, ACCEPTED_S)
+        return min(asked.timeout_s or self._timeout_s, self._max_timeout_s)
 
 
 def skill_of(agent: Agent, asked: str | None) -> Skill | None:
@@ -165,21 +170,60 @@ def refuse_unavailable(agent: Agent) -> None:
         raise AgentUnavailable(f"Agent {agent.id} is {agent.status}.", retry_after_s=30, agent_id=agent.id)
 
 
-def checked(message: Message, endpoint: Endpoint, skill: Skill | None, compiled: Compiled) -> Message:
+def refuse_unfit(agent: Agent, skill: Skill | None, endpoint: Endpoint, asked: SendTask) -> None:
+    """Raises SkillNotFound where the target has to be told which of its skills is meant and nobody said so,
+    ExtensionRequired where it demands an extension that the caller does not bring."""
+    if skill is None and Feature.PARTS not in endpoint.features:
+        supported = [each.id for each in agent.card.skills]
+        raise SkillNotFound(f"Name one of {agent.id}'s skills: {', '.join(supported)}.", supported=supported)
+    missing = [each.uri for each in agent.card.extensions if each.required and each.uri not in asked.extensions]
+    if missing:
+        raise ExtensionRequired(f"{agent.id} requires the extension {', '.join(missing)}.", extensions=missing)
+
+
+def checked(message: Message, endpoint: Endpoint, skill: Skill | None, compiled: Compiled, host: Host) -> Message:
     """The message as it will be sent: its input valid, complete, and in a form the target takes.
 
     Raises InputRefused naming each failing path, ContentRefused.
     """
     parts = message.parts
-    if compiled.input is not None and skill is not None:
-        value = filled(input_object(parts, skill.input_schema), compiled.defaults)
+    takes_parts = Feature.PARTS in endpoint.features
+    # Words and files that the target takes as they are need no object, so no schema speaks of them.
+    if compiled.input is not None and skill is not None and not (takes_parts and lone_object(parts) is None):
+        given = input_object(parts, skill.input_schema)
+        value = filled(given, compiled.defaults)
         errors = compiled.input(value)
         if errors:
             shown = "; ".join(f"{error['path']}: {error['message']}" for error in errors[:3])
+            if given.keys() == {PARTS}:
+                raise ContentRefused(
+                    f"{skill.id} takes one JSON object as its input, no files or lists of parts: {shown}",
+                    reason="not_an_object",
+                    skill=skill.id,
+                )
             raise InputRefused(f"The input does not fit {skill.id}: {shown}", errors=errors, skill=skill.id)
         parts = (Data(value=value),)
-    parts = fit_parts(parts, endpoint.features, text_only=compiled.text_only)
+    parts = fit_parts(parts, endpoint.features, text_only=compiled.text_only, host=host)
     return message if parts is message.parts else msgspec.structs.replace(message, parts=parts)
+
+
+def _has_file(message: Message, endpoint: Endpoint) -> bool:
+    """Whether the target will have to fetch a file from the hub."""
+    features = endpoint.features
+    return (
+        Feature.PARTS in features
+        and Feature.INLINE not in features
+        and any(isinstance(part, Blob) for part in message.parts)
+    )
+
+
+def _last_asked(task: Task) -> SendTask:
+    """What the target was last asked: the opening, or the message that continued it."""
+    first, *later = history_of(task)
+    for message in reversed(later):
+        if message.role is Role.USER:
+            return msgspec.structs.replace(task.asked, message=message, continues=task.id)
+    return msgspec.structs.replace(task.asked, message=first) if later else task.asked
 
 
 def _opening(
@@ -190,6 +234,7 @@ def _opening(
     skill: Skill | None,
     chain: tuple[str, ...],
     timeout_s: float,
+    remote: Remote | None,
 ) -> Task:
     at = arrival.at
     return Task(
@@ -209,5 +254,6 @@ def _opening(
         parent_id=asked.parent_id,
         chain=chain,
         callbacks=(asked.callback,) if asked.callback is not None else (),
+        remote=remote,
         last_seq=1,
     )

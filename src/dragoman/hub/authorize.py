@@ -24,6 +24,7 @@ from dragoman.model.operations import (
     Operation,
     Ping,
     RateTask,
+    ReadMail,
     RegisterAgent,
     ReportTask,
     SendTask,
@@ -45,6 +46,7 @@ NEEDED: Final[Mapping[type[Operation], str | None]] = {
     ListCallbacks: CALL,
     DeleteCallback: CALL,
     ReportTask: RECEIVE,
+    ReadMail: CALL,
     RegisterAgent: REGISTER,
     ChangeAgent: REGISTER,
     Discover: None,
@@ -54,7 +56,7 @@ NEEDED: Final[Mapping[type[Operation], str | None]] = {
     Unreadable: None,
 }
 # What a caller without a credential may try; each of them looks at the agent before it answers.
-ANONYMOUS_MAY: Final = frozenset({SendTask, GetTask, Discover})
+ANONYMOUS_MAY: Final = frozenset({SendTask, GetTask, CancelTask, Discover})
 
 
 def authorize(caller: Caller, operation: Operation) -> None:
@@ -63,10 +65,14 @@ def authorize(caller: Caller, operation: Operation) -> None:
     Raises NotAuthenticated, NotAuthorized.
     """
     if caller.anonymous:
-        if type(operation) not in ANONYMOUS_MAY:
+        # At an agent's own place strangers learn how to call it, and with what credential.
+        public = isinstance(operation, GetCard) and operation.public
+        if not public and type(operation) not in ANONYMOUS_MAY:
             raise NotAuthenticated
         return
     need = NEEDED[type(operation)]
+    if isinstance(operation, ReportTask) and operation.cancels and CALL in caller.scopes:
+        return  # Whoever gave a task may take it back.
     if need is not None and need not in caller.scopes:
         raise lacking(caller, (need,))
 

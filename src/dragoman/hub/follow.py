@@ -4,6 +4,7 @@ Does not check permission (`tasks.load` did).
 """
 
 import asyncio
+from typing import Final
 
 from dragoman.model.errors import AgentTimeout
 from dragoman.model.states import INTERRUPTED
@@ -11,6 +12,8 @@ from dragoman.model.task import Task
 from dragoman.ports.bus import Bus, task_topic
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import Scope, Tasks
+
+NAMING_S: Final = 2.0
 
 
 async def until_settled(task: Task, *, store: Tasks, bus: Bus, clock: Clock, deadline: float, timeout_s: float) -> Task:
@@ -34,6 +37,23 @@ async def until_settled(task: Task, *, store: Tasks, bus: Bus, clock: Clock, dea
     except TimeoutError:
         pass
     raise AgentTimeout(timeout_ms=round(timeout_s * 1000), agent_id=task.agent_id, call_id=task.id)
+
+
+async def named(task: Task, *, store: Tasks, bus: Bus) -> Task:
+    """The task once its target has given it a name, or has ended it; as it is, where that takes too long."""
+    scope = Scope(tenant=task.tenant, principal=None)
+    try:
+        async with asyncio.timeout(NAMING_S), bus.subscribe(task_topic(task.id)) as said:
+            async for _ in said:
+                now = await store.load(scope, task.id)
+                if now is None:
+                    break
+                task = now
+                if task.ended or (task.remote is not None and task.remote.task_id is not None):
+                    break
+    except TimeoutError:
+        pass
+    return task
 
 
 def settled(task: Task) -> bool:

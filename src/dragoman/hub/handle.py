@@ -1,19 +1,25 @@
 """The hub: one operation in, one answer out. One line per operation; everything else is a step below."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from copy import copy
-from typing import assert_never
+from typing import Final, assert_never
+
+import msgspec
 
 from dragoman.hub.admission import Admission
 from dragoman.hub.authorize import authorize
+from dragoman.hub.cancel import Canceller
 from dragoman.hub.carry import Carrier
+from dragoman.hub.earlier import Earlier
 from dragoman.hub.follow import until_settled
 from dragoman.hub.registry import Registry
-from dragoman.hub.tasks import TaskBook
-from dragoman.model.answers import Answer, Pong
-from dragoman.model.call import Arrival, Caller, OpenedCall
-from dragoman.model.errors import NotAuthenticated, NotFound, NotSupported, Overloaded
-from dragoman.model.json import Json
+from dragoman.hub.reports import Reports
+from dragoman.hub.tasks import TaskBook, scope_of
+from dragoman.model.answers import Accepted, Answer, Mail, Pong, TaskPage
+from dragoman.model.call import AdmittedCall, Arrival, Caller, OpenedCall
+from dragoman.model.errors import BadParams, NotAuthenticated, NotFound, NotSupported, Overloaded, TaskNotFound
+from dragoman.model.events import MessageAdded
 from dragoman.model.operations import (
     CancelTask,
     ChangeAgent,
@@ -29,16 +35,21 @@ from dragoman.model.operations import (
     Operation,
     Ping,
     RateTask,
+    ReadMail,
     RegisterAgent,
     ReportTask,
     SendTask,
     SetCallback,
     Unreadable,
+    Wait,
 )
+from dragoman.model.states import INTERRUPTED
 from dragoman.model.task import Task
-from dragoman.ports.bus import Bus
+from dragoman.ports.bus import Bus, mail_topic
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import Store
+
+MAIL_PAGE: Final = 100
 
 
 class Hub:
@@ -52,8 +63,13 @@ class Hub:
         clock: Clock,
         registry: Registry,
         admission: Admission,
+        earlier: Earlier,
         tasks: TaskBook,
         carrier: Carrier,
+        canceller: Canceller,
+        reports: Reports,
+        adopt: Callable[[Coroutine[None, None, None]], None],
+        accepted: Callable[[], None],
         draining: Callable[[], bool],
     ) -> None:
         self._store = store
@@ -61,8 +77,13 @@ class Hub:
         self._clock = clock
         self._registry = registry
         self._admission = admission
+        self._earlier = earlier
         self._tasks = tasks
         self._carrier = carrier
+        self._canceller = canceller
+        self._reports = reports
+        self._adopt = adopt  # carries on what nobody waits for
+        self._accepted = accepted  # told when a call was queued
         self._draining = draining
 
     def handle(self, caller: Caller, operation: Operation, arrival: Arrival) -> Awaitable[Answer]:
@@ -71,12 +92,22 @@ class Hub:
         answer = self._answer(caller, operation, arrival)
         return _for_stranger(answer) if caller.anonymous else answer
 
-    def _answer(self, caller: Caller, operation: Operation, arrival: Arrival) -> Awaitable[Answer]:
+    def _answer(  # noqa: C901 - one line per operation
+        self, caller: Caller, operation: Operation, arrival: Arrival
+    ) -> Awaitable[Answer]:
         match operation:
             case SendTask():
                 return self._send(caller, operation, arrival)
-            case GetTask(task_id=task_id):
-                return self._tasks.load(caller, task_id)
+            case GetTask(task_id=task_id, agent=agent, alias=alias):
+                return self._task(caller, task_id, agent, alias=alias)
+            case ListTasks():
+                return self._list(caller, operation)
+            case CancelTask():
+                return self._cancel(caller, operation)
+            case ReportTask():
+                return self._reports.take(caller, operation)
+            case ReadMail():
+                return self._mail(caller, operation)
             case Discover():
                 return self._registry.discover(caller, operation)
             case GetCard(agent=agent):
@@ -87,42 +118,109 @@ class Hub:
                 return self._registry.register(caller, operation)
             case ChangeAgent():
                 return self._registry.change(caller, operation)
-            case Ping(nonce=nonce, echo=echo):
-                return _pong(nonce, echo)
+            case Ping():
+                return self._pong(caller, operation)
             case Unreadable(error=error):
                 # A copy: raised itself it would hold this frame, which holds the operation, which holds it.
                 raise copy(error)
-            case (
-                ListTasks()
-                | CancelTask()
-                | FollowTask()
-                | ReportTask()
-                | RateTask()
-                | SetCallback()
-                | GetCallback()
-                | ListCallbacks()
-                | DeleteCallback()
-            ):
+            case FollowTask(task_id=task_id, agent=agent):
+                return self._not_followed(caller, task_id, agent)
+            case RateTask() | SetCallback() | GetCallback() | ListCallbacks() | DeleteCallback():
                 # No dialect of this version asks for these.
                 raise NotSupported(f"{type(operation).__name__} is not offered.")
             case _ as never:
                 assert_never(never)
 
-    async def _send(self, caller: Caller, asked: SendTask, arrival: Arrival) -> Task:
+    async def _send(self, caller: Caller, asked: SendTask, arrival: Arrival) -> Task | Accepted:
         if self._draining():
             raise Overloaded("The hub is shutting down.", retry_after_s=2, reason="draining")
+        if asked.alias is not None:
+            known = await self._tasks.repeated(caller, asked)
+            if known is not None:
+                return await self._joined(known, asked, arrival.since + (asked.timeout_s or 0.0))
+            asked = await self._earlier.alias_continued(caller, asked)
         call = await self._admission.admit(caller, asked, arrival)
+        if asked.continues is not None and call.task.state not in INTERRUPTED:
+            return await self._added(call)
         opened = await self._tasks.open(call)
-        if isinstance(opened, OpenedCall):
+        if not isinstance(opened, OpenedCall):
+            return await self._joined(opened, asked, call.deadline)
+        if asked.wait is not Wait.NONE:
             return await self._carrier.carry(opened)
+        if asked.continues is None:
+            self._accepted()
+        else:
+            self._adopt(self._carried(opened))
+        return Accepted(task=opened.task)
+
+    async def _joined(self, task: Task, asked: SendTask, deadline: float) -> Task | Accepted:
+        """The answer for one who asked again: that of the first."""
+        if asked.wait is Wait.NONE:
+            return Accepted(task=task)
+        timeout_s = deadline - self._clock.monotonic()
         return await until_settled(
-            opened,
-            store=self._store,
-            bus=self._bus,
-            clock=self._clock,
-            deadline=call.deadline,
-            timeout_s=call.timeout_s,
+            task, store=self._store, bus=self._bus, clock=self._clock, deadline=deadline, timeout_s=timeout_s
         )
+
+    async def _added(self, call: AdmittedCall) -> Task | Accepted:
+        """A further message into a task that is being worked on: kept, and handed to the target."""
+        task = call.task
+        if task.remote is None or task.remote.task_id is None:
+            raise BadParams(f"{task.id} is on its way to its agent; it takes messages as soon as it is there.")
+        said = MessageAdded(at=self._clock.now(), message=call.operation.message)
+        task = await self._tasks.record(task, (said,))
+        self._adopt(self._carried(OpenedCall(call=call, task=task, attempt=task.attempt + 1)))
+        return await self._joined(task, call.operation, call.deadline)
+
+    async def _carried(self, opened: OpenedCall) -> None:
+        await self._carrier.carry(opened)
+
+    async def _task(self, caller: Caller, task_id: str, agent: str | None, *, alias: bool = False) -> Task:
+        """One of the caller's tasks, given to that agent where one is named. Raises AgentNotFound, TaskNotFound."""
+        at = None if agent is None else await self._registry.resolve(caller, agent)
+        task = await self._tasks.by_alias(caller, None, task_id) if alias else await self._tasks.load(caller, task_id)
+        if task is None or (at is not None and task.agent_id != at.id):
+            raise TaskNotFound(f"There is no call or task {task_id!r}.", call_id=task_id)
+        return task
+
+    async def _list(self, caller: Caller, asked: ListTasks) -> TaskPage:
+        if asked.agent is not None:
+            agent = await self._registry.resolve(caller, asked.agent)
+            asked = msgspec.structs.replace(asked, agent=agent.id)
+        page = await self._store.list_tasks(scope_of(caller), asked)
+        return TaskPage(tasks=page.tasks, total=page.total, cursor=page.cursor)
+
+    async def _cancel(self, caller: Caller, asked: CancelTask) -> Task:
+        task = await self._task(caller, asked.task_id, asked.agent, alias=asked.alias)
+        return await self._canceller.cancel(caller, task, asked.reason)
+
+    async def _mail(self, caller: Caller, asked: ReadMail) -> Mail:
+        """What waits in the caller's mailbox; with patience, what comes within that time."""
+        box = await self._registry.box(asked.box, caller) if asked.box is not None else caller.name
+        found = await self._store.read_mail(caller.tenant, box, asked.after, MAIL_PAGE)
+        if not found and asked.wait_s > 0:
+            try:
+                async with (
+                    asyncio.timeout(asked.wait_s),
+                    self._bus.subscribe(mail_topic(caller.tenant, box)) as said,
+                ):
+                    # Every message, the first LOST included, means: look at the store now.
+                    async for _ in said:
+                        found = await self._store.read_mail(caller.tenant, box, 0, MAIL_PAGE)
+                        if found:
+                            break
+            except TimeoutError:
+                pass
+        return Mail(messages=tuple(body for _, body in found), cursor=found[-1][0] if found else asked.after)
+
+    async def _pong(self, caller: Caller, asked: Ping) -> Pong:
+        if asked.agent is not None and not self._registry.is_hub(asked.agent):
+            await self._registry.resolve(caller, asked.agent)
+        return Pong(nonce=asked.nonce, echo=asked.echo)
+
+    async def _not_followed(self, caller: Caller, task_id: str, agent: str | None) -> Task:
+        await self._task(caller, task_id, agent)
+        raise NotSupported("Streams are not offered.")
 
 
 async def _for_stranger(answer: Awaitable[Answer]) -> Answer:
@@ -131,7 +229,3 @@ async def _for_stranger(answer: Awaitable[Answer]) -> Answer:
         return await answer
     except NotFound:
         raise NotAuthenticated from None
-
-
-async def _pong(nonce: str | None, echo: Json) -> Answer:
-    return Pong(nonce=nonce, echo=echo)

@@ -137,11 +137,26 @@ class KeyRing:
 
     async def agent_secret(self, agent: Agent) -> Secret | None:
         """The secret that an agent checks the hub's signatures with: that of its newest key."""
-        name = _secret_of(agent.tenant, agent.id)
+        return await self._agent_secret(agent.tenant, agent.id)
+
+    async def caller_secret(self, tenant: str, caller_id: str) -> Secret | None:
+        """The secret that a caller checks the hub's callbacks with: that of its agent, or of its key."""
+        if not caller_id.startswith(KEY_PREFIX):
+            return await self._agent_secret(tenant, caller_id)
+        key = await self._keys.find_key(caller_id.removeprefix(KEY_PREFIX))
+        if key is None or key.signing_secret is None:
+            return None
+        opened = self._sealer.open(
+            key.signing_secret, table="key", column="signing_secret", row=key.key_id, tenant=key.tenant
+        )
+        return Secret(opened.decode())
+
+    async def _agent_secret(self, tenant: str, agent_id: str) -> Secret | None:
+        name = _secret_of(tenant, agent_id)
         sealed = await self._vault.get_sealed(name)
         if sealed is None:
             return None
-        return Secret(self._sealer.open(sealed, table="sealed", column="value", row=name, tenant=agent.tenant).decode())
+        return Secret(self._sealer.open(sealed, table="sealed", column="value", row=name, tenant=tenant).decode())
 
     def _seal(self, secret: Secret, key_id: str, tenant: str) -> bytes:
         return self._sealer.seal(

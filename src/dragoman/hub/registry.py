@@ -3,13 +3,15 @@
 A call never reads an agent from the store twice: what was resolved is cached until the bus says that it changed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
+from dragoman import __version__
 from dragoman.dialects.text import ID_GRAMMAR
+from dragoman.dialects.uuids import is_uuid4
 from dragoman.hub.authenticate import ANONYMOUS, DEFAULT_TENANT, OPERATOR
 from dragoman.hub.authorize import may_change
 from dragoman.hub.key_ring import KEY_PREFIX, KeyRing
@@ -17,18 +19,31 @@ from dragoman.hub.validate import compile_skill
 from dragoman.model.agent import Agent, AgentCard, AgentStatus, Binding, Endpoint, RateLimits
 from dragoman.model.answers import AgentPage, Card, Registered, Versions
 from dragoman.model.call import Caller
-from dragoman.model.errors import AgentNotFound, BadParams, NotAuthenticated, NotAuthorized, TooLarge
+from dragoman.model.errors import (
+    AgentNotFound,
+    AgentUnavailable,
+    BadParams,
+    CapabilityMismatch,
+    NotAuthenticated,
+    NotAuthorized,
+    TaskNotFound,
+    TooLarge,
+)
 from dragoman.model.json import JsonObject
 from dragoman.model.operations import ChangeAgent, Discover, RegisterAgent
+from dragoman.model.task import Task
 from dragoman.ports.clock import Clock
 from dragoman.ports.courier import Courier
 from dragoman.ports.store import Registration, Scope, Store, Taken
 from dragoman.security.scopes import CALL, RECEIVE, REGISTER
 
 CACHED: Final = 10_000
+MOST_AGENTS: Final = 1000  # that the hub's own card looks at
+MOST_SKILLS: Final = 100  # that it names
+HUB_ID: Final = "dragoman"
 # Paths of the hub's own, and names of callers: an agent's token stands for the agent's id, so an agent of such a name
 # could do whatever that caller can.
-RESERVED_IDS: Final = frozenset({"connect", "calls", "admin", OPERATOR.id, ANONYMOUS.id})
+RESERVED_IDS: Final = frozenset({"connect", "calls", "admin", HUB_ID, OPERATOR.id, ANONYMOUS.id})
 
 CardReader = Callable[[JsonObject, str | None], AgentCard]
 
@@ -45,8 +60,11 @@ class Registry:
         keys: KeyRing,
         read_card: CardReader,
         new_uuid: Callable[[], str],
-        spoken: frozenset[str],
+        spoken: Mapping[str, frozenset[Binding]],
         max_card: int,
+        hub_uuid: str,
+        protected: bool,
+        default_agent: str | None,
     ) -> None:
         self._store = store
         self._courier = courier
@@ -56,6 +74,10 @@ class Registry:
         self._new_uuid = new_uuid
         self._spoken = spoken
         self._max_card = max_card
+        self._hub_uuid = hub_uuid
+        self._protected = protected
+        self._default_agent = default_agent
+        self._started_at = clock.now()
         self._cache: dict[tuple[str, str], Agent] = {}
 
     async def resolve(self, caller: Caller, name: str) -> Agent:
@@ -67,6 +89,66 @@ class Registry:
         if agent is None:
             agent = await self._load(caller.tenant, name)
         return agent
+
+    async def target(self, caller: Caller, name: str | None, skill: str | None, continued: Task | None) -> Agent:
+        """The agent that a call goes to: the one named, the one that has the task, or the best that there is.
+
+        Raises AgentNotFound, TaskNotFound, BadParams where nothing says which.
+        """
+        named = None if name is None or self.is_hub(name) else await self.resolve(caller, name)
+        if continued is not None:
+            if named is not None and named.id != continued.agent_id:
+                raise TaskNotFound(f"{named.id} has no task {continued.id!r}.", call_id=continued.id)
+            return await self.resolve(caller, continued.agent_id)
+        if named is not None:
+            return named
+        if skill is not None:
+            return await self.best(caller, skill)
+        if self._default_agent is not None:
+            return await self.resolve(caller, self._default_agent)
+        page = await self._store.search(self._scope(caller), Discover(limit=2))
+        if len(page.agents) == 1:
+            return page.agents[0]
+        raise BadParams("Nothing says which agent is meant: post to /agents/{id}/, or name an agent or a skill.")
+
+    async def speaking(self, caller: Caller, sender: str, *, registered: bool) -> Caller:
+        """The caller as the agent it says it is, if it may speak for that one.
+
+        Raises CapabilityMismatch, AgentNotFound where only a registered one will do: a UUID that nobody has passes
+        where nobody is asked who he is.
+        """
+        try:
+            agent = await self.resolve(caller, sender)
+        except AgentNotFound:
+            if registered and (self._protected or not is_uuid4(sender)):
+                raise
+            return caller  # A name of the caller's own: nobody is harmed by it.
+        if agent.id == caller.agent_id:
+            return caller
+        if not may_change(caller, agent):
+            raise CapabilityMismatch(f"This key may not speak for {sender}.", sender=sender)
+        return msgspec.structs.replace(caller, agent_id=agent.id)
+
+    async def box(self, name: str, caller: Caller) -> str:
+        """The mailbox that a name means, if the caller may read it. Raises CapabilityMismatch."""
+        try:
+            agent = await self.resolve(caller, name)
+        except AgentNotFound:
+            agent = None
+        if not caller.admin and name != caller.name and (agent is None or not may_change(caller, agent)):
+            raise CapabilityMismatch(f"This key may not read the mail of {name}.", agent=name)
+        return name if agent is None else agent.id
+
+    def is_hub(self, name: str) -> bool:
+        """Whether a name is the hub's own."""
+        return name == self._hub_uuid
+
+    def endpoint_of(self, agent: Agent) -> Endpoint:
+        """The first of the agent's endpoints that this hub speaks to. Raises AgentUnavailable."""
+        for endpoint in agent.card.endpoints:
+            if self._can_call(endpoint):
+                return endpoint
+        raise AgentUnavailable(f"{agent.id} has no endpoint that this hub can call.", agent_id=agent.id)
 
     async def best(self, caller: Caller, skill: str) -> Agent:
         """The best agent that has a skill.
@@ -81,16 +163,24 @@ class Registry:
     async def discover(self, caller: Caller, asked: Discover) -> AgentPage:
         """A page of the agents this caller may see. Raises NotAuthenticated, BadParams."""
         if caller.anonymous:
+            if asked.mine:
+                raise NotAuthenticated
             seen = await self._store.search(self._scope(caller), Discover(limit=1))
             if not seen.agents:
                 raise NotAuthenticated
-        page = await self._store.search(self._scope(caller), asked)
+        # Whoever sees everything still has agents of its own.
+        scope = Scope(tenant=caller.tenant, principal=caller.id) if asked.mine else self._scope(caller)
+        page = await self._store.search(scope, asked)
         return AgentPage(agents=page.agents, total=page.total, exceeded=page.exceeded, cursor=page.cursor)
 
-    async def card(self, caller: Caller, name: str) -> Card:
-        """One agent, as this caller may see it. Raises AgentNotFound."""
+    async def card(self, caller: Caller, name: str | None) -> Card:
+        """One agent, or the hub as one, as this caller may see it. Raises AgentNotFound."""
+        if name is None or self.is_hub(name):
+            return await self._hub_card(caller)
         agent = await self.resolve(caller, name)
-        return Card(agent=agent, owner=may_change(caller, agent))
+        if agent.private and caller.anonymous:
+            raise AgentNotFound(f"There is no agent {name!r}.", agent_id=name)
+        return Card(agent=agent, owner=may_change(caller, agent), protected=self._needs_credential(agent))
 
     async def versions(self, caller: Caller, name: str) -> Versions:
         """The versions of an agent's card. Raises AgentNotFound."""
@@ -99,12 +189,13 @@ class Registry:
 
     async def register(self, caller: Caller, asked: RegisterAgent) -> Registered:
         """Take an agent in, or replace its card. Raises BadParams, NotAuthorized."""
-        card = await self._card_of(asked)
+        card, probe = await self._card_of(asked)
         known = await self._store.find_agent(caller.tenant, card.id)
         if known is not None and not may_change(caller, known):
             raise NotAuthorized(f"The id {card.id} belongs to another key.", agent_id=card.id)
         now = self._clock.now()
         agent = _registered(card, known, caller, asked, now, self._new_uuid)
+        agent = msgspec.structs.replace(agent, probe=probe)
         _refuse_open_with_scopes(agent)
         if asked.credentials is not None:
             # First: were they refused afterwards, the agent would stand there and its token be lost.
@@ -116,7 +207,7 @@ class Registry:
         if asked.credentials is not None and stored.agent.uuid != agent.uuid:
             await self._courier.keep_credentials(stored.agent, asked.credentials)  # revived under its old UUID
         if not stored.created:
-            return Registered(agent=stored.agent, created=False)
+            return Registered(agent=stored.agent, created=False, protected=self._needs_credential(stored.agent))
         made = await self._keys.create(
             tenant=caller.tenant,
             principal=card.id,
@@ -124,7 +215,13 @@ class Registry:
             scopes=(CALL, RECEIVE, REGISTER),
             agent_id=card.id,
         )
-        return Registered(agent=stored.agent, created=True, token=made.key, signing_secret=made.signing_secret)
+        return Registered(
+            agent=stored.agent,
+            created=True,
+            token=made.key,
+            signing_secret=made.signing_secret,
+            protected=self._needs_credential(stored.agent),
+        )
 
     async def change(self, caller: Caller, asked: ChangeAgent) -> Card:
         """Pause, resume or remove an agent, or change its marks. Raises AgentNotFound, NotAuthorized, BadParams."""
@@ -133,15 +230,47 @@ class Registry:
             raise NotAuthorized(f"{agent.id} belongs to another key.", agent_id=agent.id)
         if asked.open:
             _refuse_open_with_scopes(msgspec.structs.replace(agent, open=True))
+        if asked.card is not None:
+            card = msgspec.structs.replace(asked.card, id=agent.id)
+            agent = (await self.register(caller, RegisterAgent(card=card))).agent
         if asked.credentials is not None:
             await self._courier.keep_credentials(agent, asked.credentials)
+        if asked.probe:
+            agent = await self.look_again(agent.tenant, agent.id)
         changed = await self._store.change_agent(
             agent.tenant, agent.id, asked.status, open_=asked.open, private=asked.private
         )
         self.forget(agent.id)
         if changed is None:
             raise AgentNotFound(agent_id=asked.agent_id)
-        return Card(agent=changed, owner=True)
+        return Card(agent=changed, owner=True, protected=self._needs_credential(changed))
+
+    async def look_again(self, tenant: str, agent_id: str) -> Agent:
+        """See what an agent really speaks now: its endpoints become those that answer, the rest of its card stays.
+
+        Raises AgentNotFound, BadParams with what was seen where nothing answers; then nothing changes.
+        """
+        agent = await self._store.find_agent(tenant, agent_id)
+        if agent is None:
+            raise AgentNotFound(f"There is no agent {agent_id!r}.", agent_id=agent_id)
+        url = _url_of(agent)
+        if url is None:
+            raise BadParams(f"{agent_id} has no URL that could be looked at.")
+        seen = await self._courier.examine(url, agent=agent)
+        endpoints = tuple(each for each in seen.card.endpoints if self._can_call(each))
+        for endpoint in endpoints:
+            await self._courier.may_dial(endpoint.url or "")
+        card, agent = agent.card, await self._store.find_agent(tenant, agent_id)
+        if agent is None or agent.card != card:
+            # Whoever registered it meanwhile knows better.
+            raise AgentUnavailable(f"{agent_id} was changed while it was looked at.", agent_id=agent_id)
+        changes: JsonObject = {"probe": seen.probe}
+        if endpoints and endpoints != agent.card.endpoints:
+            card = msgspec.structs.replace(agent.card, endpoints=endpoints)
+            changes |= {"card": card, "updated_at": self._clock.now()}
+        stored = await self._store.register(Registration(agent=msgspec.structs.replace(agent, **changes)))
+        self.forget(agent_id)
+        return agent if isinstance(stored, Taken) else stored.agent
 
     async def may_dial(self, url: str) -> None:
         """Raises BadParams if the hub may not call this address."""
@@ -156,9 +285,42 @@ class Registry:
         """Drop everything cached: something may have changed unseen."""
         self._cache.clear()
 
+    async def _hub_card(self, caller: Caller) -> Card:
+        """The hub as an agent that has the skills of all its agents, and picks one for each call."""
+        page = await self._store.search(self._scope(caller), Discover(limit=MOST_AGENTS))
+        skills = {skill.id: skill for agent in page.agents for skill in agent.card.skills}
+        at = max((agent.updated_at for agent in page.agents), default=self._started_at)
+        card = AgentCard(
+            id=HUB_ID,
+            name="Dragoman",
+            description="A hub: it hands each call to the best of its agents that has the skill.",
+            version=__version__,
+            skills=tuple(skills.values())[:MOST_SKILLS],
+        )
+        hub = Agent(
+            card=card,
+            uuid=self._hub_uuid,
+            tenant=caller.tenant,
+            owner_id=OPERATOR.id,
+            registered_at=self._started_at,
+            updated_at=at,
+        )
+        return Card(agent=hub, protected=self._protected, is_hub=True)
+
+    def _needs_credential(self, agent: Agent) -> bool:
+        return self._protected and not agent.open
+
+    def _can_call(self, endpoint: Endpoint) -> bool:
+        """Whether this hub has the words and the framing for an endpoint."""
+        return endpoint.binding in self._spoken.get(endpoint.dialect, ())
+
     async def _load(self, tenant: str, name: str) -> Agent:
         agent_name, at, version = name.partition("@")
         agent = await self._store.find_agent(tenant, agent_name, version if at else None)
+        if agent is None and "/" in agent_name:
+            owner, _, own = agent_name.partition("/")  # how a dialect whose names have an owner in them shows it
+            found = await self._store.find_agent(tenant, own, version if at else None)
+            agent = found if found is not None and found.id == own and found.owner_id == owner else None
         if agent is None or agent.status is AgentStatus.REMOVED:
             raise AgentNotFound(f"There is no agent {name!r}.", agent_id=name)
         if len(self._cache) >= CACHED:
@@ -166,9 +328,12 @@ class Registry:
         self._cache[tenant, name] = agent
         return agent
 
-    async def _card_of(self, asked: RegisterAgent) -> AgentCard:
+    async def _card_of(self, asked: RegisterAgent) -> tuple[AgentCard, JsonObject | None]:
+        """The card of a registration, and what was seen where it is by a URL."""
+        probe: JsonObject | None = None
         if asked.url is not None:
-            card = await self._courier.examine(asked.url, asked.dialect)
+            seen = await self._courier.examine(asked.url, asked.dialect, credentials=asked.credentials)
+            card, probe = seen.card, seen.probe
         elif asked.any_card is not None:
             card = self._read_card(asked.any_card, asked.dialect)
         elif asked.card is not None:
@@ -183,7 +348,7 @@ class Registry:
             raise TooLarge(f"agent_card: larger than {self._max_card} bytes", limit=self._max_card)
         for skill in card.skills:
             compile_skill(card, skill)
-        callable_ones = [endpoint for endpoint in card.endpoints if can_call(endpoint, self._spoken)]
+        callable_ones = [endpoint for endpoint in card.endpoints if self._can_call(endpoint)]
         if not callable_ones:
             named = ", ".join(sorted({f"{each.dialect} {each.binding}" for each in card.endpoints})) or "none"
             raise BadParams(
@@ -193,16 +358,18 @@ class Registry:
         for endpoint in callable_ones:
             if endpoint.url is not None:
                 await self._courier.may_dial(endpoint.url)
-        return card
+        return card, probe
 
     def _scope(self, caller: Caller) -> Scope:
         tenant = DEFAULT_TENANT if caller.anonymous else caller.tenant
         return Scope(tenant=tenant, principal=None if caller.admin else caller.id)
 
 
-def can_call(endpoint: Endpoint, spoken: frozenset[str]) -> bool:
-    """Whether this hub has the words and the framing for an endpoint."""
-    return endpoint.dialect in spoken and endpoint.binding is Binding.JSONRPC
+def _url_of(agent: Agent) -> str | None:
+    """Where to look at an agent: at the URL it was registered by, else at its first endpoint."""
+    given = None if agent.probe is None else agent.probe.get("url")
+    named = next((each.url for each in agent.card.endpoints if each.url is not None), None)
+    return given if isinstance(given, str) else named
 
 
 def _given_id(given: str) -> str:
@@ -235,6 +402,7 @@ def _registered(
             updated_at=now,
             open=bool(asked.open),
             private=bool(asked.private),
+            aliases=card.aliases,
             tags=asked.tags,
         )
     return msgspec.structs.replace(
@@ -244,6 +412,7 @@ def _registered(
         status=AgentStatus.ACTIVE if known.status is AgentStatus.REMOVED else known.status,
         open=known.open if asked.open is None else asked.open,
         private=known.private if asked.private is None else asked.private,
+        aliases=card.aliases,
         tags=asked.tags or known.tags,
     )
 

@@ -4,21 +4,22 @@ A task is judged here when it completes: its answer becomes one object, and one 
 is the agent's failure. What others wrote in between (`Raced`) is taken as it is, and what is still legal goes after it.
 """
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final
 
 import msgspec
 
-from dragoman.dialects.flatten import answer_object
+from dragoman.hub.owed import owed
 from dragoman.hub.validate import Compiled
 from dragoman.model.call import AdmittedCall, Caller, OpenedCall
-from dragoman.model.errors import BadAgentReply, IdempotencyConflict, TaskNotFound
-from dragoman.model.events import MessageAdded, StatusChanged, TaskEvent
+from dragoman.model.errors import BadAgentReply, IdempotencyConflict, TaskFinished, TaskNotFound
+from dragoman.model.events import MessageAdded, Sent, StatusChanged, TaskEvent
 from dragoman.model.lifecycle import fold, legal, output_of
-from dragoman.model.operations import SendTask, Wait
-from dragoman.model.states import TaskState
+from dragoman.model.objects import answer_object
+from dragoman.model.operations import SendTask, Tells, Wait
+from dragoman.model.states import FINAL, TaskState
 from dragoman.model.task import Task
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import (
@@ -35,8 +36,9 @@ from dragoman.ports.store import (
     Store,
 )
 
-KEY: Final = "key"
 REQUEST: Final = "request"
+ALIAS: Final = "alias"
+FOR_EVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 # JSON, not MessagePack: that has no whole numbers beyond 64 bits.
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -45,11 +47,20 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 class TaskBook:
     """Opens, records and loads tasks for one replica."""
 
-    def __init__(self, *, store: Store, clock: Clock, owner: Owner, keep_h: float) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        owner: Owner,
+        keep_h: float,
+        owing: Callable[[], None],
+    ) -> None:
         self._store = store
         self._clock = clock
         self._keep = timedelta(hours=keep_h)
         self._call_job = NewJob(queue=CALLS, owner=owner)
+        self._owing = owing  # told when a callback has to be delivered
         self.live: dict[str, Task] = {}  # tasks this replica carries now
 
     async def open(self, call: AdmittedCall) -> OpenedCall | Task:
@@ -67,24 +78,30 @@ class TaskBook:
                 found = await self._first(call.caller, known[0])
                 if found is not None:
                     return found
+        accepted = asked.wait is Wait.NONE
         opening = Opening(
             task=task,
-            job=self._call_job,
-            durable=asked.wait is Wait.NONE or asked.idempotency_key is not None,
+            # What nobody waits for is for the worker, the most urgent first.
+            job=NewJob(queue=CALLS, rank=-float(asked.priority)) if accepted else self._call_job,
+            durable=accepted or asked.idempotency_key is not None or call.durable,
             once=once,
+            alias=None if asked.alias is None else _alias_of(task.caller_id, sender_of(asked), asked.alias),
         )
         opened = await self._store.open(opening)
         if isinstance(opened, Duplicate):
-            if not opened.same:
+            if not opened.same and not asked.key_decides:
                 raise IdempotencyConflict(call_id=opened.task_id)
             found = await self._first(call.caller, opened.task_id)
             if found is None:
                 raise TaskNotFound(call_id=opened.task_id)
             return found
-        self.live[task.id] = task
+        if not accepted:
+            self.live[task.id] = task
         return OpenedCall(call=call, task=task)
 
-    async def record(self, task: Task, events: Sequence[TaskEvent], compiled: Compiled | None = None) -> Task:
+    async def record(
+        self, task: Task, events: Sequence[TaskEvent], compiled: Compiled | None = None, once: Once | None = None
+    ) -> Task:
         """The task with these events, once they are on disk; what is no longer legal is left out."""
         while True:
             kept = legal(task.state, events)
@@ -93,20 +110,58 @@ class TaskBook:
             grown = fold(task, kept)
             if grown.state is TaskState.COMPLETED:
                 grown, kept = _judged(task, grown, kept, compiled)
-            jobs = self._callbacks(grown) if grown.ended and grown.callbacks else ()
-            raced = await self._store.append(Growth(task=grown, after=task.last_seq, events=tuple(kept), jobs=jobs))
+            jobs = _callbacks(grown, kept, task.last_seq) if grown.callbacks else ()
+            raced = await self._store.append(
+                Growth(task=grown, after=task.last_seq, events=tuple(kept), jobs=jobs, once=once)
+            )
             if not isinstance(raced, Raced):
                 if grown.ended:
                     self.live.pop(grown.id, None)
+                if jobs:
+                    self._owing()
                 return grown
             task = raced.task
 
     async def load(self, caller: Caller, task_id: str) -> Task:
         """A task of this caller's. Raises TaskNotFound, for a foreign one too."""
-        task = await self._store.load(_scope(caller), task_id)
+        task = await self._store.load(scope_of(caller), task_id)
         if task is None:
-            raise TaskNotFound(f"There is no call {task_id!r}.", call_id=task_id)
+            raise TaskNotFound(f"There is no call or task {task_id!r}.", call_id=task_id)
         return task
+
+    async def by_alias(self, caller: Caller, sender: str | None, alias: str) -> Task | None:
+        """The caller's task that it calls by a name of its own."""
+        name = _alias_of(caller.id, sender, alias)
+        known = await self._store.find_once(caller.tenant, name.principal, ALIAS, name.key)
+        return None if known is None else await self._store.load(scope_of(caller), known[0])
+
+    async def by_key(self, caller: Caller, scope: str, key: str) -> Task | None:
+        """The caller's task that was made under a key."""
+        known = await self._store.find_once(caller.tenant, caller.id, scope, key)
+        return None if known is None else await self._first(caller, known[0])
+
+    async def repeated(self, caller: Caller, asked: SendTask) -> Task | None:
+        """The task that the same request made before, where its key says so. Raises IdempotencyConflict."""
+        if asked.idempotency_key is None or caller.anonymous:
+            return None
+        known = await self._store.find_once(caller.tenant, caller.id, asked.key_scope, asked.idempotency_key)
+        if known is None:
+            return None
+        if known[1] != digest_of(asked) and not asked.key_decides:
+            raise IdempotencyConflict(call_id=known[0])
+        return await self._first(caller, known[0])
+
+    async def was_reported(self, tenant: str, once: Once) -> bool:
+        """Whether a report was taken before. Raises IdempotencyConflict where it said something else then."""
+        known = await self._store.find_once(tenant, once.principal, once.scope, once.key)
+        if known is not None and known[1] != once.digest:
+            raise IdempotencyConflict
+        return known is not None
+
+    def report_once(self, agent_id: str, key: str, digest: bytes) -> Once:
+        """The mark by which a repeated report is known."""
+        expires_at = self._clock.now() + self._keep
+        return Once(principal=agent_id, scope="report", key=key, digest=digest, expires_at=expires_at)
 
     async def find_parent(self, caller: Caller, task_id: str) -> Task | None:
         """The call that a nested call names as its parent, if this hub knows it."""
@@ -117,19 +172,28 @@ class TaskBook:
 
     async def _continue(self, call: AdmittedCall) -> OpenedCall:
         now = self._clock.now()
+        task, callback = call.task, call.operation.callback
+        if callback is not None:
+            # Not an event: a change of the document alone. It takes the place of the one of its kind.
+            others = (known for known in task.callbacks if known.dialect != callback.dialect)
+            task = msgspec.structs.replace(task, callbacks=(*others, callback))
+            raced = await self._store.append(Growth(task=task, after=task.last_seq, events=()))
+            if raced is not None:
+                task = raced.task
         said = MessageAdded(at=now, message=call.operation.message)
-        task = await self.record(call.task, (said, StatusChanged(at=now, state=TaskState.WORKING)))
-        # The target is asked in the words of the message that continues, not of the one that began it.
-        self.live[task.id] = task = msgspec.structs.replace(task, asked=_continuing(task.asked, call.operation))
+        task = await self.record(task, (said, StatusChanged(at=now, state=TaskState.WORKING)))
+        if task.state is not TaskState.WORKING:
+            raise TaskFinished(f"{task.id} takes no more messages.", call_id=task.id, state=task.state.value)
+        self.live[task.id] = task
         return OpenedCall(call=call, task=task, attempt=task.attempt + 1)
 
     async def _first(self, caller: Caller, task_id: str) -> Task | None:
-        return await self._store.load(_scope(caller), task_id)
+        return await self._store.load(scope_of(caller), task_id)
 
     def _once(self, call: AdmittedCall) -> Once | None:
         asked, task = call.operation, call.task
-        key, scope = asked.idempotency_key, KEY
-        if key is None:
+        key, scope = asked.idempotency_key, asked.key_scope
+        if key is None and asked.request_joins:
             key, scope = asked.request_id, REQUEST
         # Anonymous callers are strangers to each other: a key of one must not find the call of another.
         if key is None or call.caller.anonymous:
@@ -142,8 +206,15 @@ class TaskBook:
             principal=task.caller_id, scope=scope, key=key, digest=digest, expires_at=task.created_at + self._keep
         )
 
-    def _callbacks(self, task: Task) -> tuple[NewJob, ...]:
-        return tuple(NewJob(queue=CALLBACKS, payload=callback.id.encode()) for callback in task.callbacks)
+
+def sender_of(asked: SendTask) -> str | None:
+    """By whom, beside its principal, a caller's own names are told apart; nobody where a key alone decides."""
+    return None if asked.key_decides else asked.sender
+
+
+def _alias_of(caller_id: str, sender: str | None, alias: str) -> Once:
+    key = alias if sender is None else f"{sender} {alias}"
+    return Once(principal=caller_id, scope=ALIAS, key=key, digest=b"", expires_at=FOR_EVER)
 
 
 def digest_of(asked: SendTask) -> bytes:
@@ -158,8 +229,20 @@ def digest_of(asked: SendTask) -> bytes:
     return sha256(_encode(same)).digest()
 
 
-def _continuing(began: SendTask, now: SendTask) -> SendTask:
-    return msgspec.structs.replace(began, message=now.message, continues=now.continues, timeout_s=now.timeout_s)
+def _callbacks(task: Task, events: Sequence[TaskEvent], after: int) -> tuple[NewJob, ...]:
+    """The notices that these events owe, each under its event's number."""
+    return tuple(
+        NewJob(queue=CALLBACKS, payload=owed(callback, seq))
+        for callback in task.callbacks
+        for seq, event in enumerate(events, after + 1)
+        if _tells(callback.tells, event)
+    )
+
+
+def _tells(tells: Tells, event: TaskEvent) -> bool:
+    if isinstance(event, StatusChanged):
+        return tells is not Tells.END or event.state in FINAL
+    return tells is Tells.EVENTS and not isinstance(event, Sent)
 
 
 def _judged(task: Task, grown: Task, kept: list[TaskEvent], compiled: Compiled | None) -> tuple[Task, list[TaskEvent]]:
@@ -189,5 +272,6 @@ def _judged(task: Task, grown: Task, kept: list[TaskEvent], compiled: Compiled |
     return grown, kept
 
 
-def _scope(caller: Caller) -> Scope:
+def scope_of(caller: Caller) -> Scope:
+    """Whose tasks a caller may see: its own, or its tenant's for an administrator."""
     return Scope(tenant=caller.tenant, principal=None if caller.admin else caller.id)

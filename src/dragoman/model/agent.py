@@ -146,6 +146,7 @@ class AgentCard(_Record, frozen=True, kw_only=True, omit_defaults=True):
     provider: Provider | None = None
     links: dict[str, str] | None = None  # documentation, icon, privacy, terms
     keys: tuple[JsonObject, ...] = ()  # public JWKs for signatures and encryption
+    aliases: tuple[str, ...] = ()  # further names under which it is known
     metadata: JsonObject | None = None
     original: Original | None = None
 
@@ -180,6 +181,7 @@ class Agent(_Record, frozen=True, kw_only=True, omit_defaults=True):
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     figures: AgentFigures = AgentFigures()
+    probe: JsonObject | None = None  # what the hub saw when it last looked at the agent's URL
 
     @property
     def id(self) -> str:

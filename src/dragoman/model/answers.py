@@ -36,6 +36,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     agent: Agent
     owner: bool = False  # the caller may see the registered endpoint
+    protected: bool = True  # who calls it needs a credential
+    is_hub: bool = False  # the hub itself, as an agent that picks another
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +61,7 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
 
     agent: Agent
     created: bool
+    protected: bool = True
     token: str | None = None
     signing_secret: str | None = None
 
@@ -74,6 +77,20 @@ class CallbackList(msgspec.Struct, frozen=True, kw_only=True):
     """A task's callbacks."""
 
     callbacks: tuple[Callback, ...]
+
+
+class Noted(msgspec.Struct, frozen=True, kw_only=True):
+    """A report was taken; not `applied` if the task could no longer change."""
+
+    task: Task
+    applied: bool = True
+
+
+class Mail(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages that waited, each as it would have been posted, and the number up to which these go."""
+
+    messages: tuple[bytes, ...]
+    cursor: int
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,5 +109,7 @@ Answer = (
     | Pong
     | Callback
     | CallbackList
+    | Noted
+    | Mail
     | Done
 )

@@ -54,6 +54,7 @@ class AdmittedCall(msgspec.Struct, frozen=True, kw_only=True):
     task: Task
     timeout_s: float  # how long the whole call may take
     deadline: float  # monotonic
+    durable: bool = False  # somebody else may need the task as soon as it is sent: it must be on disk before
 
 
 class OpenedCall(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,15 +3,14 @@
 A `Feature` exists only if code branches on it. Fitting is pure: it returns parts, or says what cannot be carried.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from enum import StrEnum
-from typing import assert_never
 
 import msgspec
 
 from dragoman.model.content import Blob, Data, Link, Part, Text
-from dragoman.model.errors import ContentRefused
-from dragoman.model.json import Json, JsonObject, is_object
+from dragoman.model.json import Json, is_object
+from dragoman.model.objects import input_object
 
 
 class Feature(StrEnum):
@@ -28,48 +27,33 @@ class Feature(StrEnum):
     INLINE = "inline"  # file bytes inside
 
 
-def fit_parts(parts: tuple[Part, ...], features: frozenset[Feature], *, text_only: bool) -> tuple[Part, ...]:
+Host = Callable[[int, Blob], str]  # the address under which the hub offers the file that is a message's n-th part
+
+
+def fit_parts(
+    parts: tuple[Part, ...], features: frozenset[Feature], *, text_only: bool, host: Host
+) -> tuple[Part, ...]:
     """The parts as a target with these features takes them: one object, several parts, or text alone.
 
-    Raises ContentRefused for what the wire has no place for.
+    Files inside become links to the hub where the target takes none.
     """
     if Feature.PARTS not in features:
         return (Data(value=input_object(parts, None)),)
     if text_only and len(parts) == 1 and isinstance(parts[0], Data):
         return (Text(text=_text_of(parts[0].value)),)
-    if Feature.INLINE not in features and any(isinstance(part, Blob) for part in parts):
-        raise ContentRefused("The target takes no files inside a message.", reason="inline_file")
-    return parts
+    return parts if Feature.INLINE in features else hosted(parts, host)
 
 
-def input_object(parts: tuple[Part, ...], schema: Mapping[str, Json] | None) -> JsonObject:
-    """Parts as the one input object of a skill: a lone object is it, a lone text becomes its one text property.
-
-    Raises ContentRefused where the parts have no such form.
-    """
-    if len(parts) == 1:
-        match parts[0]:
-            case Data(value=value) if is_object(value):
-                return value
-            case Text(text=text):
-                return _object_of_text(text, schema)
-            case Data() | Blob() | Link():
-                pass
-            case _ as never:
-                assert_never(never)
-    raise ContentRefused("The skill takes one JSON object as its input.", reason="not_an_object")
-
-
-def only_string_property(schema: Mapping[str, Json] | None, *, required: bool) -> str | None:
-    """The name of a schema's one string property: the one required, or (for answers) the only one there is."""
-    if schema is None:
-        return None
-    properties = schema.get("properties")
-    if not is_object(properties):
-        return None
-    wanted: Json = schema.get("required", []) if required else list(properties)
-    names = [name for name in wanted if is_object(kind := properties.get(name)) and kind.get("type") == "string"]
-    return names[0] if len(names) == 1 else None
+def hosted(parts: tuple[Part, ...], host: Host) -> tuple[Part, ...]:
+    """The same parts, every file inside them as a link; the very same tuple where there is none."""
+    if not any(isinstance(part, Blob) for part in parts):
+        return parts
+    return tuple(
+        Link(url=host(index, part), media_type=part.media_type, filename=part.filename, metadata=part.metadata)
+        if isinstance(part, Blob)
+        else part
+        for index, part in enumerate(parts)
+    )
 
 
 def _text_of(value: Json) -> str:
@@ -79,12 +63,3 @@ def _text_of(value: Json) -> str:
         if isinstance(only, str):
             return only
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _object_of_text(text: str, schema: Mapping[str, Json] | None) -> JsonObject:
-    if text.startswith("{"):
-        try:
-            return msgspec.json.decode(text, type=JsonObject)
-        except (msgspec.DecodeError, RecursionError):
-            pass  # Text that only looks like JSON is text.
-    return {only_string_property(schema, required=True) or "text": text}

@@ -16,7 +16,7 @@ from dragoman.model.events import (
     TaskEvent,
 )
 from dragoman.model.json import JsonObject, is_object
-from dragoman.model.states import FINAL, MOVES, TaskState
+from dragoman.model.states import FINAL, INTERRUPTED, MOVES, TaskState
 from dragoman.model.task import Task
 
 RESULT_ARTIFACT = "result"
@@ -47,7 +47,7 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
     artifacts: dict[str, Artifact] | None = None
     for event in events:
         if isinstance(event, StatusChanged):
-            _fold_status(changes, event)
+            _fold_status(changes, event, task.state)
         elif isinstance(event, ArtifactChunk):
             if artifacts is None:
                 artifacts = {known.id: known for known in task.artifacts} if task.artifacts else {}
@@ -81,6 +81,21 @@ def output_of(task: Task) -> tuple[Part, ...]:
     return _answer(direct=task.direct, messages=task.messages, artifacts=task.artifacts, words=task.status_message)
 
 
+def artifacts_of(task: Task) -> tuple[Artifact, ...]:
+    """What the agent made; an answer that it left elsewhere (in a message or a status) is one artifact, `result`."""
+    if task.state is not TaskState.COMPLETED or any(
+        not _is_empty(part) for each in task.artifacts for part in each.parts
+    ):
+        return task.artifacts
+    found = output_of(task)
+    return (Artifact(id=RESULT_ARTIFACT, name=RESULT_ARTIFACT, parts=found),) if found else task.artifacts
+
+
+def history_of(task: Task) -> tuple[Message, ...]:
+    """Every turn so far: the message that opened the task, then what was said in it."""
+    return (task.asked.message, *task.messages)
+
+
 def lone_object(parts: tuple[Part, ...]) -> JsonObject | None:
     """The answer itself where it is exactly one JSON object."""
     if len(parts) == 1 and isinstance(parts[0], Data) and is_object(parts[0].value):
@@ -104,10 +119,13 @@ def _answer(
     return _last_words(messages)
 
 
-def _fold_status(changes: JsonObject, event: StatusChanged) -> None:
+def _fold_status(changes: JsonObject, event: StatusChanged, before: TaskState) -> None:
+    was = changes.get("state", before)
     changes["state"] = event.state
     if event.message is not None:
         changes["status_message"] = event.message
+    elif was in INTERRUPTED and event.state not in INTERRUPTED:
+        changes["status_message"] = None  # A question that was answered is no longer what the task says.
     if event.progress is not None:
         changes["progress"] = event.progress
     if event.usage is not None:

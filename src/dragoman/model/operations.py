@@ -39,20 +39,36 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     input: Json = None
 
 
+class Tells(StrEnum):
+    """What a callback is told: only the end, every change of state, or every event."""
+
+    END = "end"
+    STATES = "states"
+    EVENTS = "events"
+
+
 class Callback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the outcome is told: a URL, or an agent by its endpoint, connection or mailbox."""
+    """Where a task is told of: a URL, or an agent by its endpoint or mailbox; `sender` is by whom, if it names one."""
 
     id: str
     dialect: str
     url: str | None = None
     agent_id: str | None = None
+    sender: str | None = None
+    tells: Tells = Tells.END
     headers: dict[str, str] | None = None
     token: str | None = None
     auth: JsonObject | None = None
 
 
 class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Carry this message to an agent, as a new task or into one that waits for it."""
+    """Carry this message to an agent, as a new task or into one that waits for it.
+
+    `alias` is the caller's own name for the task. `sender` is who the caller says it is, where the wire has a field for
+    that; it is checked, never believed (`sender_registered`: it must be an agent's name). `key_scope` keeps the keys of
+    one kind from those of another; `key_decides`: a repeat under the same key is the same call, whatever it says.
+    `request_joins`: the same request under the same request id joins the first.
+    """
 
     message: Message
     agent: str | None = None
@@ -70,8 +86,13 @@ class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent_id: str | None = None
     title: str | None = None
     description: str | None = None
+    sender: str | None = None
+    sender_registered: bool = False
     idempotency_key: str | None = None
+    key_scope: str = "key"
+    key_decides: bool = False
     request_id: str | None = None
+    request_joins: bool = False
     accepts: tuple[str, ...] = ()
     extensions: tuple[str, ...] = ()
     cancel_on_disconnect: bool = False
@@ -80,14 +101,17 @@ class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GetTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Show one task."""
+    """Show one task; with `agent` only if it was given to that agent. `alias`: the id is the caller's own."""
 
     task_id: str
+    agent: str | None = None
+    alias: bool = False
 
 
 class ListTasks(msgspec.Struct, frozen=True, kw_only=True):
-    """Show the caller's tasks, newest status first."""
+    """Show the caller's tasks, newest status first; with `agent` those given to that agent."""
 
+    agent: str | None = None
     context_id: str | None = None
     state: TaskState | None = None
     after: datetime | None = None
@@ -96,10 +120,13 @@ class ListTasks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CancelTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Stop one task."""
+    """Stop one task; with `agent` only if it was given to that agent. `alias`: the id is the caller's own."""
 
     task_id: str
     reason: str | None = None
+    agent: str | None = None
+    alias: bool = False
+    sender: str | None = None
 
 
 class FollowTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,13 +135,34 @@ class FollowTask(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str
     after: int = 0
     ended_ok: bool = False
+    agent: str | None = None
 
 
 class ReportTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target tells of a task it was given."""
+    """What a target tells of a task it was given. `sender` is who it says it is; under the same `key` it counts once.
+
+    `cancels`: from the one who gave the task, this is the wish to cancel it.
+    """
 
     task_id: str
     events: tuple[TaskEvent, ...]
+    sender: str | None = None
+    recipient: str | None = None  # whom it is told: the one who gave the task, by whose name for it it may be called
+    about: tuple[str, str] | None = None  # the scope and key of the message that it is about
+    key: str | None = None
+    digest: bytes = b""  # of what was said, to tell a repeat from another report under the same key
+    cancels: bool = False
+
+
+class ReadMail(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits for a caller that has no endpoint; what came up to `after` has arrived and goes.
+
+    `box`: whose, where the caller may read for others.
+    """
+
+    after: int = 0
+    wait_s: float = 0.0
+    box: str | None = None
 
 
 class RateTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,14 +216,19 @@ class RegisterAgent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeAgent(msgspec.Struct, frozen=True, kw_only=True):
-    """Pause, resume or remove an agent, or change what its owner set."""
+    """Pause, resume or remove an agent, or change what its owner set, its card included.
+
+    `probe`: look again what it really speaks.
+    """
 
     agent_id: str
+    card: AgentCard | None = None
     status: AgentStatus | None = None
     open: bool | None = None
     private: bool | None = None
     credentials: JsonObject | None = None
     rate_limits: JsonObject | None = None
+    probe: bool = False
 
 
 class Match(StrEnum):
@@ -193,8 +246,10 @@ class Discover(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     tags: tuple[str, ...] = ()
     capability: str | None = None
+    without_capability: str | None = None
     dialect: str | None = None
     status: AgentStatus | None = None
+    also_paused: bool = False
     min_rating: float | None = None
     max_p95_ms: int | None = None
     min_availability: float | None = None
@@ -204,9 +259,13 @@ class Discover(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GetCard(msgspec.Struct, frozen=True, kw_only=True):
-    """Show one agent (`id`, UUID or alias; `@version` pins one card)."""
+    """Show one agent (`id`, UUID or alias; `@version` pins one card), or the hub as one.
 
-    agent: str
+    `public`: it is asked for at the agent's own place, where strangers look to learn how to call it.
+    """
+
+    agent: str | None
+    public: bool = False
 
 
 class ListVersions(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,8 +275,9 @@ class ListVersions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ping(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer at once, with what was sent."""
+    """Answer at once, with what was sent; for an agent, if there is one of that name."""
 
+    agent: str | None = None
     nonce: str | None = None
     echo: Json = None
 
@@ -235,6 +295,7 @@ Operation = (
     | CancelTask
     | FollowTask
     | ReportTask
+    | ReadMail
     | RateTask
     | SetCallback
     | GetCallback

@@ -50,5 +50,10 @@ def task_topic(task_id: str) -> str:
     return f"ev.{task_id}"
 
 
+def mail_topic(tenant: str, box: str) -> str:
+    """The topic on which new mail is told."""
+    return f"mail.{tenant}.{box}"
+
+
 AGENTS_CHANGED = "reg.changed"
 KEY_REVOKED = "key.revoked"

@@ -7,8 +7,10 @@ import msgspec
 
 from dragoman.model.agent import Agent, AgentCard
 from dragoman.model.call import OpenedCall
-from dragoman.model.events import TaskEvent
+from dragoman.model.events import Happened, TaskEvent
 from dragoman.model.json import JsonObject
+from dragoman.model.operations import Callback
+from dragoman.model.secret import Secret
 from dragoman.model.task import Task
 
 
@@ -17,6 +19,22 @@ class Delivered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     events: tuple[TaskEvent, ...]
     settled: bool
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What came of telling somebody. Not delivered: later again, unless the receiver is `gone` for good."""
+
+    delivered: bool
+    gone: bool = False
+    reason: str = ""
+    retry_after_s: int | None = None
+
+
+class Probed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look at a URL found: the card to call by, and everything else, to be kept with the agent."""
+
+    card: AgentCard
+    probe: JsonObject
 
 
 class Courier(Protocol):
@@ -34,9 +52,27 @@ class Courier(Protocol):
         """Tell the target to stop, once, best effort; never raises."""
         ...
 
-    async def examine(self, url: str, dialect: str | None) -> AgentCard:
-        """Fetch the card at a URL and see what really answers there.
+    async def notify(
+        self, callback: Callback, task: Task, happened: Happened, *, url: str, recipient: str, secret: Secret | None
+    ) -> Told:
+        """Tell an address of one event, once, signed with the receiver's secret; never raises."""
+        ...
 
+    def put_into_words(self, callback: Callback, task: Task, happened: Happened, *, recipient: str) -> bytes | None:
+        """The same as it would be posted, for a mailbox; None where the callback's dialect has no word for it."""
+        ...
+
+    async def examine(
+        self,
+        url: str,
+        dialect: str | None = None,
+        *,
+        credentials: JsonObject | None = None,
+        agent: Agent | None = None,
+    ) -> Probed:
+        """Fetch the card at a URL and see what really answers there; a dialect that is named is tried first.
+
+        Where a credential is wanted, the one given is shown, or the one stored for the agent that is looked at again.
         Raises BadParams with what was seen, if nothing usable answers or the address is not allowed.
         """
         ...

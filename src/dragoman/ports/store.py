@@ -77,6 +77,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     job: NewJob
     durable: bool
     once: Once | None = None
+    alias: Once | None = None  # the caller's own name for the task: it finds the task, it refuses none
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,13 +94,15 @@ class Duplicate(msgspec.Struct, frozen=True, kw_only=True):
 class Growth(msgspec.Struct, frozen=True, kw_only=True):
     """Events of a task, to be written after number `after`; `task` is the task with them folded in.
 
-    With a final `task.state` the job of the call ends in the same step. `jobs` (callbacks) are born in it.
+    With a final `task.state` the job of the call ends in the same step. `jobs` (callbacks) are born in it, and under
+    `once` it is known that this step was made.
     """
 
     task: Task
     after: int
     events: tuple[TaskEvent, ...]
     jobs: tuple[NewJob, ...] = ()
+    once: Once | None = None
 
 
 class Raced(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +142,14 @@ class Tasks(Protocol):
         """The task id and digest behind a key, if it has not expired."""
         ...
 
+    async def context_owner(self, tenant: str, context_id: str) -> str | None:
+        """Who was the first to name a conversation so."""
+        ...
+
+    async def last_turn(self, scope: Scope, context_id: str, agent_id: str) -> Task | None:
+        """The last task of a conversation that an agent had from a caller."""
+        ...
+
     async def list_tasks(self, scope: Scope, query: ListTasks) -> TaskList:
         """A page of the scope's tasks."""
         ...
@@ -163,8 +174,24 @@ class Jobs(Protocol):
         """Set the job aside until somebody replays it; False if it was no longer ours."""
         ...
 
+    async def next_due(self) -> datetime | None:
+        """When the next sleeping job falls due, if one sleeps."""
+        ...
+
     async def begin_epoch(self, replica: str) -> Owner:
         """A new life of a replica: what its earlier lives held may be claimed."""
+        ...
+
+
+class Mailboxes(Protocol):
+    """Messages for those who have no endpoint."""
+
+    async def put_mail(self, tenant: str, box: str, body: bytes) -> None:
+        """Keep a message until it has been fetched."""
+        ...
+
+    async def read_mail(self, tenant: str, box: str, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """What waits in a box, numbered, oldest first; what came up to `after` has arrived and goes."""
         ...
 
 
@@ -276,7 +303,7 @@ class Vault(Protocol):
         ...
 
 
-class Store(Tasks, Jobs, Agents, Keys, Vault, Protocol):
+class Store(Tasks, Jobs, Mailboxes, Agents, Keys, Vault, Protocol):
     """Everything durable, in one backend."""
 
     async def start(self) -> None:

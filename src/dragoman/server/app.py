@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -35,9 +35,7 @@ from dragoman.server.build import Secrets, application, build, forget_changes
 from dragoman.server.drain import Drain
 from dragoman.server.from_settings import log_form, protocol_limits, tls_of
 from dragoman.server.lifespan import Living
-
-if TYPE_CHECKING:
-    from dragoman.server.shortcut import Serve
+from dragoman.server.shortcut import HotPaths
 
 __all__ = ["DATABASE", "Facts", "StoreInUse", "living", "load_secrets", "serve", "sqlite_store"]
 
@@ -98,15 +96,15 @@ def serve(
         if banner is not None:
             banner(_facts(settings, secrets, url))
 
-    hot_paths: dict[bytes, Serve] = {}
+    hot_paths = HotPaths()
 
     @asynccontextmanager
     async def life() -> AsyncGenerator[Application]:
         async with living(settings, secrets, store=store, bus=bus, clock=clock, drain=drain, calls=calls) as built:
             if settings.server.shortcut:
-                hot_paths.update(built.hot_paths())
+                hot_paths.open(built.hot_path)
             yield built
-            hot_paths.clear()
+            hot_paths.close()
 
     app = Living(life)
     try:
@@ -152,11 +150,12 @@ async def living(
 
             built = await build(settings, secrets, store, bus, clock, drain, calls, spawn)
             listening = spawn(forget_changes(bus, built.registry, built.authenticator, built.credentials))
-            spawn(built.recovery.run())
+            working = [spawn(built.calls.run()), spawn(built.callbacks.run())]
             try:
                 yield application(settings, built, store, clock, drain)
             finally:
-                listening.cancel()
+                for background in (listening, *working):
+                    background.cancel()
                 await built.client.close()
     finally:
         await bus.close()

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Final
 
 from dragoman.dialects.dialect import Dialect
+from dragoman.hub.files import Files
 from dragoman.hub.handle import Hub
 from dragoman.model.http import NO_PARAMS, HttpRequest
 from dragoman.server.body import ClientGone
 from dragoman.server.exchange import DialectRoute, Exchanger, Receive, Scope, Send
 from dragoman.server.pages.page import Page, PageRoute, no_such_page
+from dragoman.server.paths import dialect_routes
 from dragoman.server.routes import RouteTable
+from dragoman.server.rpc import RpcRoute
 from dragoman.server.shortcut import SHORT_BYTES, Serve
 
-ALIASES: Final = ("", "/api")  # every path of a dialect that begins with /v1/ is also served below /api
+Target = DialectRoute | RpcRoute | PageRoute
 
 
 class Application:
@@ -24,20 +26,15 @@ class Application:
         *,
         exchanger: Exchanger,
         hub: Hub,
+        files: Files,
         dialects: Iterable[Dialect],
         pages: Iterable[Page],
         caps: Mapping[str, int],
     ) -> None:
         self._exchanger = exchanger
         self._exchange = exchanger.exchange
-        routes: list[tuple[str, str, DialectRoute | PageRoute]] = [
-            (route.method, alias + route.path, DialectRoute(dialect, route.name, caps[route.body], hub))
-            for dialect in dialects
-            for route in dialect.routes
-            for alias in (ALIASES if route.path.startswith("/v1/") else ("",))
-        ]
+        routes: list[tuple[str, str, Target]] = [*dialect_routes(tuple(dialects), caps=caps, hub=hub, files=files)]
         routes += [(page.method, page.path, PageRoute(page, caps["admin"])) for page in pages]
-        self._served = routes
         self._routes = RouteTable(routes)
         self._nowhere = PageRoute(no_such_page(self._allowed), caps["admin"])
 
@@ -48,7 +45,9 @@ class Application:
             try:
                 if found is None:
                     await self._exchange(scope, receive, send, self._nowhere, NO_PARAMS)
-                elif isinstance(found.target, DialectRoute):
+                elif isinstance(found.target, DialectRoute):  # noqa: SIM114 - each has its own kind of request
+                    await self._exchange(scope, receive, send, found.target, found.params)
+                elif isinstance(found.target, RpcRoute):
                     await self._exchange(scope, receive, send, found.target, found.params)
                 else:
                     await self._exchange(scope, receive, send, found.target, found.params)
@@ -57,13 +56,21 @@ class Application:
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    def hot_paths(self) -> dict[bytes, Serve]:
-        """What the server may ask without ASGI: the dialects' paths that are posted to."""
-        return {
-            path.encode(): partial(self._exchanger.post, target, path)
-            for method, path, target in self._served
-            if method == "POST" and "{" not in path and isinstance(target, DialectRoute) and target.cap >= SHORT_BYTES
-        }
+    def hot_path(self, url: bytes) -> Serve | None:
+        """What the server may ask without ASGI for a POST to that URL: a dialect's path, without any escapes."""
+        if not url.isascii() or b"%" in url or b"?" in url or b"#" in url or not url.startswith(b"/"):
+            return None
+        path = url.decode()
+        found = self._routes.find("POST", path, url)
+        if found is None or found.target.cap < SHORT_BYTES:
+            return None
+        match found.target:
+            case DialectRoute() as target:
+                return partial(self._exchanger.post, target, found.params, path)
+            case RpcRoute() as target:
+                return partial(self._exchanger.post, target, found.params, path)
+            case PageRoute():
+                return None
 
     def _allowed(self, request: HttpRequest) -> list[str]:
         path = request.url.partition("?")[0]

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import uuid
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -12,23 +13,33 @@ from dragoman.config import Settings
 from dragoman.delivery.courier import HttpCourier
 from dragoman.delivery.credentials import Credentials
 from dragoman.delivery.over_http import Wire
-from dragoman.dialects import DIALECTS
+from dragoman.dialects import spoken
 from dragoman.dialects.cards import read_any_card
+from dragoman.dialects.dialect import Dialect
 from dragoman.hub.admission import Admission
 from dragoman.hub.authenticate import Authenticator
+from dragoman.hub.cancel import Canceller
 from dragoman.hub.carry import Carrier, Spawn
+from dragoman.hub.earlier import Earlier
+from dragoman.hub.files import Files
 from dragoman.hub.handle import Hub
 from dragoman.hub.key_ring import KeyRing
-from dragoman.hub.recovery import Recovery
+from dragoman.hub.outbox import Outbox
 from dragoman.hub.registry import Registry
+from dragoman.hub.reports import Reports
+from dragoman.hub.reprobe import Reprobe
+from dragoman.hub.take_up import TakeUp
 from dragoman.hub.tasks import TaskBook
 from dragoman.hub.validate import Schemas
+from dragoman.hub.worker import Worker
 from dragoman.model.secret import Secret
+from dragoman.model.task import Task
 from dragoman.net.client import Client
 from dragoman.observe.calls import CallLog
 from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, Lost
 from dragoman.ports.clock import Clock
-from dragoman.ports.store import Store, Vault
+from dragoman.ports.store import CALLBACKS, CALLS, Store, Vault
+from dragoman.security.file_links import FileLinks
 from dragoman.security.sealed import Purpose, RootKey, Sealer
 from dragoman.security.tokens import HubTokens, SigningKey, new_signing_key, public_jwks, restore_signing_key
 from dragoman.server.asgi import Application
@@ -36,10 +47,11 @@ from dragoman.server.drain import Drain
 from dragoman.server.exchange import Exchanger
 from dragoman.server.from_settings import address_rule, client_limits
 from dragoman.server.hosts import Hosts
-from dragoman.server.pages import agents, documents, health, keys
+from dragoman.server.pages import agents, bases, documents, files, health, keys
 
 REPLICA: Final = "hub"  # SQLite has one process; its epochs tell its lives apart
 SIGNING_KEY: Final = "hub signing key"
+HUB_UUID: Final = "hub uuid"
 MIB: Final = 1024 * 1024
 KIB: Final = 1024
 
@@ -61,7 +73,11 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     credentials: Credentials
     ring: KeyRing
     client: Client
-    recovery: Recovery
+    dialects: Mapping[str, Dialect]
+    calls: Worker
+    callbacks: Worker
+    files: Files
+    links: FileLinks
     signing_key: SigningKey
 
 
@@ -80,7 +96,8 @@ async def build(
     pepper = secrets.root.subkey(Purpose.PEPPER)
     signing_key = await _signing_key(store, sealer)
     owner = await store.begin_epoch(REPLICA)
-    spoken = frozenset(DIALECTS)
+    dialects = spoken(lenient_envelope_ids=settings.envelope.ids == "lenient")
+    hub_uuid = await _hub_uuid(store)
     client = Client(clock=clock, rule=address_rule(settings), limits=client_limits(settings))
     ring = KeyRing(keys=store, vault=store, clock=clock, pepper=pepper, sealer=sealer, random_bytes=os.urandom)
     credentials = Credentials(
@@ -91,46 +108,95 @@ async def build(
         signing_secret=ring.agent_secret,
     )
     wire = Wire(client=client, max_answer=settings.client.answer_mib * MIB)
-    courier = HttpCourier(wire=wire, credentials=credentials, clock=clock, dialects=DIALECTS)
+    courier = HttpCourier(
+        wire=wire,
+        credentials=credentials,
+        clock=clock,
+        dialects=dialects,
+        hub_url=settings.public_url,
+        hub_id=hub_uuid,
+    )
     registry = Registry(
         store=store,
         courier=courier,
         clock=clock,
         keys=ring,
-        read_card=read_any_card,
-        new_uuid=lambda: str(uuid.UUID(bytes=os.urandom(16), version=4)),
-        spoken=spoken,
+        read_card=partial(read_any_card, dialects=dialects),
+        new_uuid=_new_uuid,
+        spoken={dialect.slug: dialect.bindings for dialect in dialects.values()},
         max_card=settings.limits.card_kib * KIB,
+        hub_uuid=hub_uuid,
+        protected=settings.auth != "none",
+        default_agent=settings.default_agent,
     )
     authenticator = Authenticator(
         keys=store, clock=clock, pepper=pepper, admin_token=secrets.admin, trusting=settings.auth == "none"
     )
     schemas = Schemas()
-    tasks = TaskBook(store=store, clock=clock, owner=owner, keep_h=settings.idempotency.keep_h)
+    links = FileLinks(
+        secrets.root.subkey(Purpose.FILE_URLS),
+        hub_url=settings.public_url,
+        keep_s=round(settings.files.link_h * 3600),
+    )
+    hosting = Files(links, clock)
+    tasks = TaskBook(
+        store=store,
+        clock=clock,
+        owner=owner,
+        keep_h=settings.idempotency.keep_h,
+        owing=lambda: callbacks.wake(),
+    )
+    earlier = Earlier(store=store, tasks=tasks)
     admission = Admission(
         registry=registry,
         tasks=tasks,
+        earlier=earlier,
         schemas=schemas,
+        files=hosting,
         clock=clock,
-        spoken=spoken,
         timeout_s=settings.calls.timeout_s,
         max_timeout_s=settings.calls.max_timeout_s,
     )
+    reprobe = Reprobe(look=registry.look_again, clock=clock, spawn=spawn)
+
+    def noted(task: Task) -> None:
+        calls.write(task)
+        reprobe.ended(task)
+
     # A turn later: the caller's answer leaves before its line is made.
-    ended = partial(asyncio.get_running_loop().call_soon, calls.write)
-    carrier = Carrier(courier=courier, tasks=tasks, schemas=schemas, clock=clock, spawn=spawn, ended=ended)
+    ended = partial(asyncio.get_running_loop().call_soon, noted)
+    carrier = Carrier(
+        courier=courier,
+        tasks=tasks,
+        schemas=schemas,
+        store=store,
+        bus=bus,
+        clock=clock,
+        spawn=spawn,
+        ended=ended,
+    )
+    canceller = Canceller(
+        store=store, bus=bus, registry=registry, tasks=tasks, courier=courier, carrier=carrier, clock=clock
+    )
+    take_up = TakeUp(store=store, clock=clock, admission=admission, tasks=tasks, carrier=carrier)
+    outbox = Outbox(store=store, clock=clock, registry=registry, courier=courier, keys=ring)
+    queue = partial(Worker, store=store, owner=owner, clock=clock, spawn=spawn)
+    queued = queue(CALLS, slots=settings.calls.queued_at_once, work=take_up.carry)
+    callbacks = queue(CALLBACKS, slots=settings.callbacks.at_once, work=outbox.deliver)
     hub = Hub(
         store=store,
         bus=bus,
         clock=clock,
         registry=registry,
         admission=admission,
+        earlier=earlier,
         tasks=tasks,
         carrier=carrier,
+        canceller=canceller,
+        reports=Reports(store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller),
+        adopt=queued.adopt,
+        accepted=queued.wake,
         draining=lambda: drain.draining,
-    )
-    recovery = Recovery(
-        store=store, owner=owner, clock=clock, admission=admission, tasks=tasks, carrier=carrier, spawn=spawn
     )
     return Built(
         hub=hub,
@@ -139,7 +205,11 @@ async def build(
         credentials=credentials,
         ring=ring,
         client=client,
-        recovery=recovery,
+        dialects=dialects,
+        calls=queued,
+        callbacks=callbacks,
+        files=hosting,
+        links=links,
         signing_key=signing_key,
     )
 
@@ -156,8 +226,11 @@ def application(settings: Settings, built: Built, store: Store, clock: Clock, dr
     return Application(
         exchanger=exchanger,
         hub=built.hub,
-        dialects=DIALECTS.values(),
+        files=built.files,
+        dialects=built.dialects.values(),
         pages=(
+            *bases.pages(built.hub),
+            *files.pages(store, built.links, clock),
             *health.pages(store, lambda: drain.draining),
             *agents.pages(built.hub),
             *keys.pages(built.ring, built.authenticator, built.credentials.forget),
@@ -168,6 +241,19 @@ def application(settings: Settings, built: Built, store: Store, clock: Clock, dr
             "admin": settings.limits.admin_body_mib * MIB,
         },
     )
+
+
+def _new_uuid() -> str:
+    return str(uuid.UUID(bytes=os.urandom(16), version=4))
+
+
+async def _hub_uuid(vault: Vault) -> str:
+    """The hub's own UUID, by which some dialects address it: made on the first start. No secret, so not sealed."""
+    known = await vault.get_sealed(HUB_UUID)
+    if known is None:
+        known = _new_uuid().encode()
+        await vault.put_sealed(HUB_UUID, known)
+    return known.decode()
 
 
 async def _signing_key(vault: Vault, sealer: Sealer) -> SigningKey:

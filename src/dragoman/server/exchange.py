@@ -10,12 +10,16 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, Protocol, TypeVar
 
+import msgspec
+
 from dragoman.dialects.dialect import Dialect, Exchange
 from dragoman.hub.authenticate import ANONYMOUS, Authenticator
+from dragoman.hub.files import Files
 from dragoman.hub.handle import Hub
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import BadFrame, DragomanError, NotAuthenticated
-from dragoman.model.http import NO_PARAMS, HttpReply, HttpRequest
+from dragoman.model.fit import Feature
+from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.observe.trace import read_trace
 from dragoman.ports.clock import Clock
 from dragoman.server.body import check_depth, read_body
@@ -43,6 +47,25 @@ class Asked(Protocol):
 Read = TypeVar("Read", bound=Asked)
 
 
+class Spoken(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What has to be known of the dialect that a request is in."""
+
+    slug: str
+    task_prefix: str  # how ids of what is asked begin
+    inline: bool  # it has a place for files inside
+    batches: bool = False
+
+
+def spoken_of(dialect: Dialect) -> Spoken:
+    """The same, of one dialect."""
+    return Spoken(
+        slug=dialect.slug,
+        task_prefix=dialect.task_prefix,
+        inline=Feature.INLINE in dialect.features or Feature.PARTS not in dialect.features,
+        batches=dialect.batches,
+    )
+
+
 class Served(Protocol[Read]):
     """What serves a path: reads a request, and answers what it read."""
 
@@ -61,14 +84,8 @@ class Served(Protocol[Read]):
         """The path's own name, for what reads it."""
         ...
 
-    @property
-    def task_prefix(self) -> str:
-        """How ids of what is asked here begin."""
-        ...
-
-    @property
-    def dialect(self) -> str:
-        """The dialect that is spoken here, or none."""
+    def spoken(self, asked: Read, /) -> Spoken:
+        """Whose words a request is in."""
         ...
 
     def read(self, request: HttpRequest) -> Read:
@@ -83,9 +100,9 @@ class Served(Protocol[Read]):
 class DialectRoute:
     """A path that a dialect serves."""
 
-    __slots__ = ("_handle", "_read", "cap", "dialect", "name", "public", "task_prefix")
+    __slots__ = ("_files", "_handle", "_read", "_spoken", "cap", "name", "public")
 
-    def __init__(self, dialect: Dialect, name: str, cap: int, hub: Hub) -> None:
+    def __init__(self, dialect: Dialect, name: str, cap: int, hub: Hub, files: Files) -> None:
         if dialect.read is None:
             raise ValueError(f"{dialect.slug} has routes but reads nothing")
         self._handle = hub.handle
@@ -93,8 +110,12 @@ class DialectRoute:
         self.name = name
         self.cap = cap
         self.public = False
-        self.task_prefix = dialect.task_prefix
-        self.dialect = dialect.slug
+        self._spoken = spoken_of(dialect)
+        self._files = files
+
+    def spoken(self, asked: Exchange) -> Spoken:
+        """The route's own dialect."""
+        return self._spoken
 
     def read(self, request: HttpRequest) -> Exchange:
         """The request, in its dialect."""
@@ -102,7 +123,8 @@ class DialectRoute:
 
     async def answer(self, asked: Exchange, caller: Caller, arrival: Arrival) -> HttpReply:
         """The hub's answer, in the dialect's words."""
-        return asked.reply(await self._handle(caller, asked.operation, arrival))
+        answer = await self._handle(caller, asked.operation, arrival)
+        return asked.reply(answer if self._spoken.inline else self._files.linked(answer))
 
 
 class Exchanger:
@@ -145,7 +167,13 @@ class Exchanger:
         await send({"type": "http.response.body", "body": reply.body})
 
     def post(
-        self, served: Served[Read], url: str, headers: dict[bytes, bytes], body: bytes, address: str
+        self,
+        served: Served[Read],
+        params: Mapping[str, str],
+        url: str,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        address: str,
     ) -> Awaitable[HttpReply]:
         """The reply to a POST that came whole, within its cap, with each header once."""
         since = self._clock.monotonic()
@@ -153,8 +181,8 @@ class Exchanger:
             self._check(headers)
             check_depth(body, self._depth)
         except DragomanError as error:
-            return self._reply(served, NO_PARAMS, "POST", url, headers, b"", address, since, error)
-        return self._reply(served, NO_PARAMS, "POST", url, headers, body, address, since, None)
+            return self._reply(served, params, "POST", url, headers, b"", address, since, error)
+        return self._reply(served, params, "POST", url, headers, body, address, since, None)
 
     async def _reply(
         self,
@@ -182,16 +210,17 @@ class Exchanger:
             hub=self._public_url,
         )
         given_id = headers.get(b"x-request-id")
+        asked = served.read(request)
+        spoken = served.spoken(asked)
         trace = read_trace(headers, request.id)
         arrival = Arrival(
-            task_id=served.task_prefix + request.id,
+            task_id=spoken.task_prefix + request.id,
             request_id=given_id.decode("ascii", "replace") if given_id else f"req_{request.id}",
             at=request.at,
-            dialect=served.dialect,
+            dialect=spoken.slug,
             trace=trace,
             since=since,
         )
-        asked = served.read(request)
         if refused is None:
             reply = await self._answer(served, asked, headers, address, arrival)
         else:

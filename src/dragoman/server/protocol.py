@@ -50,7 +50,7 @@ BODY: Final = 2  # behind the header, before the end of the body
 SPEC: Final["ASGIVersions"] = {"version": "3.0", "spec_version": "2.3"}
 RESET: Final = struct.pack("ii", 1, 0)  # linger on, for no time
 LINE_BYTES: Final = 4  # colon, space, CR, LF
-NO_HOT_PATHS: Final[HotPaths] = {}
+NO_HOT_PATHS: Final = HotPaths()
 
 
 class _Dropped(list[tuple[bytes, bytes]]):
@@ -203,7 +203,7 @@ class BoundedProtocol(HttpToolsProtocol):
         named = dict(headers)
         version = self.parser.get_http_version()
         self._judge(named, version)
-        if self.url in self.hot_paths and version == "1.1" and self._take_shortcut(named):
+        if version == "1.1" and self.parser.get_method() == b"POST" and self._take_shortcut(named):
             return
         raw_path, query = self._target()
         self.stage = BODY
@@ -296,16 +296,17 @@ class BoundedProtocol(HttpToolsProtocol):
         self._start(answer, answer.run_asgi(self.application))
 
     def _take_shortcut(self, named: dict[bytes, bytes]) -> bool:
-        if self.running is not None or len(named) < len(self.headers):
+        if self.running is not None or len(named) < len(self.headers) or not is_plain(named):
             return False
-        if not is_plain(named) or self.parser.get_method() != b"POST":
+        serve = self.hot_paths.get(self.url)
+        if serve is None:
             return False
         self.stage = BODY
         self.read_deadline = self.watch.now + self.limits.body_s
         self.latest = answer = ShortAnswer(
             self,
             self.server_state.default_headers,
-            self.hot_paths[self.url],
+            serve,
             named,
             self.client[0] if self.client else "",
             keep_alive=self.parser.should_keep_alive(),

@@ -1,7 +1,7 @@
 """Which path means what: one flat table, made at start from the dialects' own routes and the hub's pages.
 
-A path without variables is one dictionary lookup; one with `{name}` segments is found by its shape. Every path
-answers with and without a final slash, never by a redirect.
+A path without variables is one dictionary lookup; one with `{name}` or `{name}:verb` segments is found by its shape,
+the one with the most fixed segments first. Every path answers with and without a final slash, never by a redirect.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,6 +36,8 @@ class RouteTable(Generic[Target]):
             else:
                 segments = path.split("/")
                 self._shaped.setdefault((method, len(segments)), []).append((segments, target))
+        for shaped in self._shaped.values():
+            shaped.sort(key=_looseness)
 
     def find(self, method: str, path: str, raw_path: bytes) -> Found[Target] | None:
         """What serves a request, if anything does; HEAD asks for what GET would get."""
@@ -62,14 +64,24 @@ class RouteTable(Generic[Target]):
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
+def _looseness(shaped: tuple[list[str], object]) -> tuple[int, list[bool]]:
+    """Fixed segments first, then those with a verb, then the free ones; of equals the one fixed earlier."""
+    pattern = shaped[0]
+    free = [segment.startswith("{") for segment in pattern]
+    return sum(2 if segment.endswith("}") else 1 for segment in pattern if segment.startswith("{")), free
+
+
 def _matched(pattern: list[str], segments: list[bytes]) -> Mapping[str, str] | None:
     params: dict[str, str] = {}
     for expected, raw in zip(pattern, segments, strict=True):
         if expected.startswith("{"):
-            value = unquote(raw.decode("ascii", "replace"), errors="replace")
+            name, _, verb = expected[1:].partition("}")
+            if not raw.endswith(verb.encode()):
+                return None
+            value = unquote(raw[: len(raw) - len(verb)].decode("ascii", "replace"), errors="replace")
             if not value:
                 return None
-            params[expected[1:-1]] = value
+            params[name] = value
         elif expected.encode() != raw:
             return None
     return params

@@ -20,10 +20,40 @@ if TYPE_CHECKING:
 SHORT_BYTES: Final = 64 * 1024  # all of it is held before anything is served, and the client need never wait
 
 Serve = Callable[[dict[bytes, bytes], bytes, str], Awaitable[HttpReply]]  # headers, body, the client's address
-HotPaths = Mapping[bytes, Serve]
+Find = Callable[[bytes], Serve | None]
+REMEMBERED: Final = 10_000
 
 _log = logging.getLogger("dragoman.server")
 _NOT_PLAIN: Final = frozenset((b"transfer-encoding", b"expect", b"upgrade"))
+
+
+class HotPaths:
+    """What may be served past ASGI, by URL: looked for once each, then remembered."""
+
+    def __init__(self) -> None:
+        self._find: Find | None = None
+        self._known: dict[bytes, Serve] = {}
+
+    def open(self, find: Find) -> None:
+        """From now on there is somebody to serve."""
+        self._find = find
+
+    def close(self) -> None:
+        """Nobody serves any more."""
+        self._find = None
+        self._known.clear()
+
+    def get(self, url: bytes) -> Serve | None:
+        """What serves a POST to that URL, if it may take the shortcut."""
+        known = self._known.get(url)
+        if known is not None or self._find is None:
+            return known
+        found = self._find(url)
+        if found is not None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[url] = found
+        return found
 
 
 def is_plain(headers: Mapping[bytes, bytes]) -> bool:

@@ -25,7 +25,7 @@ ALLOWED: Final[dict[str, dict[str, str]]] = {
     "count_agents": {
         "SCAN m VIRTUAL TABLE INDEX 1:": "the facets asked for, a parameter",
         "SCAN agent_text VIRTUAL TABLE INDEX 0:M2": "the text index's own look-up, once",
-        "SCAN (subquery-5)": "the rows just found, at most 1,001",
+        "SCAN (subquery-6)": "the rows just found, at most 1,001",
     },
     "agents_with_words": {
         "SCAN agent_text VIRTUAL TABLE INDEX 0:M2": "the text index's own look-up, at most 1,001 rows"

@@ -45,6 +45,7 @@ def walk(registry: Connection, **changes: Value) -> list[Row]:
         "id": "",
         "least": 4.2,
         "must": None,
+        "without": None,
         "words": None,
         "common": None,
         "figures": 1,

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.dialects.flatten import answer_object
 from dragoman.model.content import Blob, Data, Link, Part, Text
-from dragoman.model.errors import ContentRefused
-from dragoman.model.fit import Feature, fit_parts, input_object
+from dragoman.model.fit import Feature, fit_parts
+from dragoman.model.objects import answer_object, input_object, parts_of_object
 
 PARTS = frozenset({Feature.PARTS, Feature.INLINE})
 ONE_TEXT = {
@@ -30,21 +29,53 @@ def test_a_text_becomes_the_one_text_property_or_the_object_it_is(text: str, exp
     assert input_object((Text(text="hello"),), None) == {"text": "hello"}
 
 
-@pytest.mark.parametrize("parts", [(), (Text(text="a"), Text(text="b")), (Blob(raw=b"x"),), (Data(value=[1]),)])
-def test_what_is_no_object_is_refused_where_only_one_is_taken(parts: tuple[Part, ...]) -> None:
-    with pytest.raises(ContentRefused):
-        fit_parts(parts, frozenset(), text_only=False)
+def at_hub(index: int, part: Blob) -> str:
+    return f"http://hub/{index}/{len(part.raw)}"
+
+
+def fitted(parts: tuple[Part, ...], features: frozenset[Feature], *, text_only: bool = False) -> tuple[Part, ...]:
+    return fit_parts(parts, features, text_only=text_only, host=at_hub)
+
+
+@pytest.mark.parametrize("parts", [(Text(text="a"), Text(text="b")), (Blob(raw=b"x"),), (Data(value=[1]),)])
+def test_what_is_no_object_is_listed_part_by_part_where_only_one_is_taken(parts: tuple[Part, ...]) -> None:
+    (only,) = fitted(parts, frozenset())
+    assert isinstance(only, Data)
+    assert len(only.value["parts"]) == len(parts)
+
+
+def test_a_list_of_parts_with_a_file_in_it_becomes_those_parts_again() -> None:
+    parts = (Text(text="a"), Blob(raw=b"x", filename="f", media_type="text/plain"), Link(url="http://x/"))
+    assert parts_of_object(input_object(parts, None)) == parts
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"parts": []},
+        {"parts": [{"kind": "text", "text": "a"}]},
+        {"parts": [{"kind": "file", "file": {"uri": "http://x/", "bytes": "AA=="}}]},
+        {"parts": [{"kind": "file", "file": {"bytes": "not base64"}}]},
+        {"parts": [{"kind": "file", "file": {"uri": "http://x/"}, "more": 1}]},
+        {"parts": [{"kind": "file", "file": {"uri": "http://x/"}}, 1]},
+        {"parts": [{"kind": "file", "file": {"uri": "http://x/"}}], "more": 1},
+        [1],
+    ],
+)
+def test_any_other_value_stays_the_value_it_is(value: object) -> None:
+    assert parts_of_object(value) == (Data(value=value),)
 
 
 def test_a_target_of_text_alone_gets_the_words_or_the_json() -> None:
-    assert fit_parts((Data(value={"q": "hi"}),), PARTS, text_only=True) == (Text(text="hi"),)
-    assert fit_parts((Data(value={"q": "hi", "n": 1}),), PARTS, text_only=True) == (Text(text='{"q":"hi","n":1}'),)
-    assert fit_parts((Data(value={"q": "hi"}),), PARTS, text_only=False) == (Data(value={"q": "hi"}),)
+    assert fitted((Data(value={"q": "hi"}),), PARTS, text_only=True) == (Text(text="hi"),)
+    assert fitted((Data(value={"q": "hi", "n": 1}),), PARTS, text_only=True) == (Text(text='{"q":"hi","n":1}'),)
+    assert fitted((Data(value={"q": "hi"}),), PARTS) == (Data(value={"q": "hi"}),)
 
 
-def test_bytes_are_refused_where_the_wire_has_no_place_for_them() -> None:
-    with pytest.raises(ContentRefused):
-        fit_parts((Text(text="a"), Blob(raw=b"x")), frozenset({Feature.PARTS}), text_only=False)
+def test_bytes_become_a_link_to_the_hub_where_the_wire_has_no_place_for_them() -> None:
+    text, file = Text(text="a"), Blob(raw=b"x", filename="f", media_type="text/plain")
+    link = Link(url="http://hub/1/1", filename="f", media_type="text/plain")
+    assert fitted((text, file), frozenset({Feature.PARTS})) == (text, link)
 
 
 def test_an_answer_is_always_one_object() -> None:

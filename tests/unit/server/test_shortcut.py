@@ -11,7 +11,7 @@ from dragoman.model.http import HttpReply
 from dragoman.ports.clock import SystemClock
 from dragoman.server.limits import Limits
 from dragoman.server.protocol import BoundedProtocol
-from dragoman.server.shortcut import SHORT_BYTES
+from dragoman.server.shortcut import SHORT_BYTES, HotPaths, Serve
 from dragoman.server.watch import Watch
 from tests.support.raw_app import WENT_SHORT, Receive, Scope, Send, running
 from tests.support.rawhttp import Reply, Target, converse
@@ -23,6 +23,12 @@ from tests.unit.server.test_protocol import Recorder
 def target() -> Iterator[Target]:
     with running("shortcut") as started:
         yield Target.at(started.url)
+
+
+def only(serve: Serve) -> HotPaths:
+    paths = HotPaths()
+    paths.open({b"/": serve}.get)
+    return paths
 
 
 def _went_short(reply: Reply) -> bool:
@@ -88,7 +94,7 @@ def test_nothing_is_written_to_a_client_that_left_and_nothing_stays_behind(leave
 
         config, state = Config(app, log_config=None, lifespan="off", proxy_headers=False), ServerState()
         watch = Watch(Limits(), SystemClock(), public=False)
-        protocol = BoundedProtocol(app, watch, config, state, {}, hot_paths={b"/": serve})
+        protocol = BoundedProtocol(app, watch, config, state, {}, hot_paths=only(serve))
         protocol.connection_made(transport)
         body = b"h" if leaves == "in its body" else b"hi"
         protocol.data_received(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n" + body)
@@ -114,7 +120,7 @@ def test_head_and_body_leave_in_one_write() -> None:
 
         config, state = Config(app, log_config=None, lifespan="off", proxy_headers=False), ServerState()
         watch = Watch(Limits(), SystemClock(), public=False)
-        protocol = BoundedProtocol(app, watch, config, state, {}, hot_paths={b"/": serve})
+        protocol = BoundedProtocol(app, watch, config, state, {}, hot_paths=only(serve))
         protocol.connection_made(transport)
         protocol.data_received(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
         await asyncio.gather(*state.tasks)

@@ -122,7 +122,7 @@ def carry_out(connection: Connection, batch: Sequence[Command], now: Callable[[]
     if quick:
         size += _write_quick(connection, quick, now)
     for command in grows:
-        size += _grow(connection, command)
+        size += _grow(connection, command, now)
     if steps:
         counted = CountedConnection(connection)
         for step in steps:
@@ -164,7 +164,8 @@ def _write_openings(connection: Connection, fresh: Sequence[Held], now: Callable
         doc = codec.pack(task)
         size += len(doc) + 3 * ROW_BYTES
         created = codec.to_micros(task.created_at)
-        tasks.append((held.number, task.id, task.tenant, task.caller_id, task.context_id, 0, created, 1, doc))
+        agent = task.agent_id
+        tasks.append((held.number, task.id, task.tenant, task.caller_id, task.context_id, 0, created, 1, doc, agent))
     connection.executemany(_ADD_TASK, tasks)
     events = [
         (held.number << codec.SEQ_BITS | 1, codec.pack_event(codec.first_event(held.opening.task))) for held in fresh
@@ -191,9 +192,12 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
         at = codec.to_micros(task.ended_at or task.updated_at)
         last = growth.after + len(growth.events)
         state = codec.STATE[task.state]
-        rows.append((held.number, task.id, task.tenant, task.caller_id, task.context_id, state, at, last, log))
-        if held.opening.once is not None:
+        head = (held.number, task.id, task.tenant, task.caller_id, task.context_id, state, at, last, log)
+        rows.append((*head, task.agent_id))
+        if held.opening.once is not None or held.opening.alias is not None:
             fresh.append(held)
+        if growth.once is not None:
+            connection.execute(_NOTE_KEY, (*_key_row(task.tenant, growth.once, task.id), now())).fetchall()
         if growth.jobs:
             jobs += _born_jobs(held.number, command)
     connection.executemany(_ADD_QUICK, rows)
@@ -204,7 +208,7 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
     return size
 
 
-def _grow(connection: Connection, command: Grow) -> int:
+def _grow(connection: Connection, command: Grow, now: Callable[[], int]) -> int:
     growth = command.growth
     task = growth.task
     last = growth.after + len(growth.events)
@@ -225,6 +229,8 @@ def _grow(connection: Connection, command: Grow) -> int:
     base = number << codec.SEQ_BITS
     events = [(base | seq, codec.pack_event(event)) for seq, event in enumerate(growth.events, growth.after + 1)]
     connection.executemany(_ADD_EVENT, events)
+    if growth.once is not None:
+        connection.execute(_NOTE_KEY, (*_key_row(task.tenant, growth.once, task.id), now())).fetchall()
     if task.ended:
         connection.execute(_END_JOB, (number,)).fetchall()
     connection.executemany(_ADD_JOB, _born_jobs(number, command))
@@ -234,10 +240,11 @@ def _grow(connection: Connection, command: Grow) -> int:
 def _note_keys(connection: Connection, fresh: Iterable[Held], now: Callable[[], int]) -> None:
     rows: list[tuple[Value, ...]] = []
     for held in fresh:
-        once = held.opening.once
+        task, once, alias = held.opening.task, held.opening.once, held.opening.alias
         if once is not None and once.scope == REQUEST:
-            task = held.opening.task
             rows.append((*_key_row(task.tenant, once, task.id), now()))
+        if alias is not None:
+            rows.append((*_key_row(task.tenant, alias, task.id), now()))
     if rows:
         connection.executemany(_NOTE_KEY, rows)
 

@@ -67,7 +67,7 @@ def _position(scope: Scope, query: ListTasks) -> Key:
 
 def _mark(scope: Scope, query: ListTasks) -> int:
     """A short sum of what is listed, so that a cursor is not taken to another list by mistake."""
-    return zlib.crc32(msgspec.msgpack.encode((scope, query.context_id, query.state, query.after)))
+    return zlib.crc32(msgspec.msgpack.encode((scope, query.context_id, query.state, query.after, query.agent)))
 
 
 def _keys(connection: Connection, scope: Scope, query: ListTasks, before: Key) -> Iterator[Key]:
@@ -77,6 +77,7 @@ def _keys(connection: Connection, scope: Scope, query: ListTasks, before: Key) -
         "caller": scope.principal,
         "context": query.context_id,
         "state": state,
+        "agent": query.agent,
         "since": 0 if query.after is None else codec.to_micros(query.after),
     }
     if query.context_id is not None:

@@ -26,13 +26,13 @@ INSERT INTO pulse (id, at) VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET at = ex
 
 -- name: add_quick_task
 -- A call that ended while its opening was held: one row.
-INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, log)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, log, agent)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- name: add_task
 -- The opening of a call.
-INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, doc)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, doc, agent)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- name: add_event
 -- One event under its key.
@@ -72,6 +72,7 @@ SELECT key, body FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3;
 SELECT state_at, number FROM task
 WHERE tenant = :tenant AND caller = :caller AND state_at <= :at AND state_at >= :since
   AND (state_at < :at OR number < :number) AND (:state IS NULL OR state = :state)
+  AND (:agent IS NULL OR agent = :agent)
 ORDER BY state_at DESC, number DESC LIMIT :limit;
 
 -- name: tasks_not_completed
@@ -79,6 +80,7 @@ ORDER BY state_at DESC, number DESC LIMIT :limit;
 SELECT state_at, number FROM task
 WHERE tenant = :tenant AND caller = :caller AND state = :state AND state <> 4
   AND state_at <= :at AND state_at >= :since AND (state_at < :at OR number < :number)
+  AND (:agent IS NULL OR agent = :agent)
 ORDER BY state_at DESC, number DESC LIMIT :limit;
 
 -- name: tasks_of_context
@@ -86,8 +88,17 @@ ORDER BY state_at DESC, number DESC LIMIT :limit;
 SELECT state_at, number FROM task
 WHERE tenant = :tenant AND context = :context AND state_at <= :at AND state_at >= :since
   AND (state_at < :at OR number < :number) AND (:state IS NULL OR state = :state)
-  AND (:caller IS NULL OR caller = :caller)
+  AND (:caller IS NULL OR caller = :caller) AND (:agent IS NULL OR agent = :agent)
 ORDER BY state_at DESC, number DESC LIMIT :limit;
+
+-- name: last_turn
+-- The last task of one conversation that one agent had from one caller.
+SELECT number, doc, log FROM task
+WHERE tenant = ?1 AND context = ?2 AND caller = ?3 AND agent = ?4 ORDER BY state_at DESC, number DESC LIMIT 1;
+
+-- name: context_owner
+-- Who was the first to name a conversation so.
+SELECT caller FROM task WHERE number = (SELECT min(number) FROM task WHERE tenant = ?1 AND context = ?2);
 
 -- name: next_caller
 -- The callers of a tenant, one after the other.
@@ -139,6 +150,10 @@ UPDATE job SET run_at = NULL WHERE id IN (
   SELECT id FROM job WHERE run_at <= ?1 AND run_at IS NOT NULL AND replica IS NULL AND parked IS NULL
   ORDER BY run_at LIMIT 1000);
 
+-- name: next_due
+-- When the next sleeping job falls due.
+SELECT run_at FROM job WHERE run_at IS NOT NULL AND replica IS NULL AND parked IS NULL ORDER BY run_at LIMIT 1;
+
 -- name: waiting_jobs
 -- The first jobs of one queue that nobody holds.
 SELECT rank, id FROM job WHERE queue = ?1 AND replica IS NULL AND parked IS NULL AND run_at IS NULL
@@ -163,6 +178,18 @@ WHERE id = ?1 AND replica = ?2 AND epoch = ?3 AND attempt = ?4 RETURNING id;
 -- Set aside; only for the owner and attempt that hold it.
 UPDATE job SET replica = NULL, epoch = NULL, parked = ?5
 WHERE id = ?1 AND replica = ?2 AND epoch = ?3 AND attempt = ?4 RETURNING id;
+
+-- name: put_mail
+-- A message for a box.
+INSERT INTO mail (tenant, box, body) VALUES (?1, ?2, ?3);
+
+-- name: drop_mail
+-- What has arrived.
+DELETE FROM mail WHERE tenant = ?1 AND box = ?2 AND id <= ?3;
+
+-- name: mail_of
+-- What waits in a box, oldest first.
+SELECT id, body FROM mail WHERE tenant = ?1 AND box = ?2 ORDER BY id LIMIT ?3;
 
 -- name: name_holder
 -- Whose a name is: the agent that has, or once had, it as id or alias.
@@ -241,6 +268,10 @@ WHERE f.tenant = :tenant AND f.shelf = :shelf AND f.kind = :kind AND f.value = :
       SELECT 1 FROM agent_facet AS p
       WHERE p.tenant = f.tenant AND p.shelf = f.shelf AND p.kind = json_extract(m.value, '$[0]')
         AND p.value = json_extract(m.value, '$[1]') AND p.score = f.score AND p.id = f.id)))
+  AND (:without IS NULL OR NOT EXISTS (
+    SELECT 1 FROM agent_facet AS n
+    WHERE n.tenant = f.tenant AND n.shelf = f.shelf AND n.kind = 'capability' AND n.value = :without
+      AND n.score = f.score AND n.id = f.id))
   AND (:words IS NULL OR f.agent IN (SELECT rowid FROM agent_text WHERE agent_text MATCH :words))
   AND (:common IS NULL OR EXISTS (SELECT 1 FROM agent_text WHERE agent_text MATCH :common AND rowid = f.agent))
   AND (:figures IS NULL OR EXISTS (
@@ -256,6 +287,10 @@ WHERE f.tenant = :tenant AND f.shelf = :shelf AND f.kind = :kind AND f.value = :
       SELECT 1 FROM agent_facet AS p
       WHERE p.tenant = f.tenant AND p.shelf = f.shelf AND p.kind = json_extract(m.value, '$[0]')
         AND p.value = json_extract(m.value, '$[1]') AND p.score = f.score AND p.id = f.id)))
+  AND (:without IS NULL OR NOT EXISTS (
+    SELECT 1 FROM agent_facet AS n
+    WHERE n.tenant = f.tenant AND n.shelf = f.shelf AND n.kind = 'capability' AND n.value = :without
+      AND n.score = f.score AND n.id = f.id))
   AND (:words IS NULL OR f.agent IN (SELECT rowid FROM agent_text WHERE agent_text MATCH :words))
   AND (:figures IS NULL OR EXISTS (
     SELECT 1 FROM agent AS a WHERE a.number = f.agent AND a.p95_ms <= :p95_ms AND a.availability >= :availability))

@@ -70,16 +70,20 @@ def search(connection: Connection, scope: Scope, query: Discover) -> AgentList:
 
 
 def _search(connection: Connection, scope: Scope, query: Discover, start: Position) -> AgentList:
-    plan = _plan(connection, scope, query)
-    if plan is None:
-        return _NOTHING
     limit = min(max(query.limit, 1), MAX_PAGE)
-    few = _with_words(connection, plan) if plan.shared["words"] is not None else None
-    if few is None:
-        hits = _walk(connection, _for_walk(connection, plan), start, limit + 1)
-        total = _count(connection, plan)
+    shelves = (FINDABLE, PAUSED) if query.also_paused else (PAUSED if query.status is AgentStatus.PAUSED else FINDABLE,)
+    plans = [plan for shelf in shelves if (plan := _plan(connection, scope, query, shelf)) is not None]
+    if not plans:
+        return _NOTHING
+    if len(plans) == 1:
+        hits, total = _found(connection, plans[0], start, limit + 1)
     else:
-        hits, total = _page(few, start, limit + 1), len(few)
+        # A page of two shelves is among the first so many of each.
+        skip = 0 if start.after is not None else start.offset
+        begin = start if start.after is not None else Position(offset=0)
+        both = [_found(connection, plan, begin, skip + limit + 1) for plan in plans]
+        hits = sorted((hit for found, _ in both for hit in found), key=Hit.rank)[skip : skip + limit + 1]
+        total = sum(count for _, count in both)
     shown = hits[:limit]
     cursor = None
     if len(hits) > limit:
@@ -90,9 +94,16 @@ def _search(connection: Connection, scope: Scope, query: Discover, start: Positi
     )
 
 
-def _plan(connection: Connection, scope: Scope, query: Discover) -> _Plan | None:
-    """How to search; None if nothing can match."""
-    shelf = PAUSED if query.status is AgentStatus.PAUSED else FINDABLE
+def _found(connection: Connection, plan: _Plan, start: Position, wanted: int) -> tuple[list[Hit], int]:
+    """The first hits after a position, and how many there are in all."""
+    few = _with_words(connection, plan) if plan.shared["words"] is not None else None
+    if few is None:
+        return _walk(connection, _for_walk(connection, plan), start, wanted), _count(connection, plan)
+    return _page(few, start, wanted), len(few)
+
+
+def _plan(connection: Connection, scope: Scope, query: Discover, shelf: int) -> _Plan | None:
+    """How to search one shelf; None if nothing can match."""
     if scope.principal == ANONYMOUS:
         shelf += PUBLIC
     text = (query.text or "").strip()
@@ -109,6 +120,7 @@ def _plan(connection: Connection, scope: Scope, query: Discover) -> _Plan | None
         "shelf": shelf,
         "least": -_BEYOND if query.min_rating is None else query.min_rating,
         "must": msgspec.json.encode(must).decode() if must else None,
+        "without": query.without_capability,
         "words": words,
         "common": None,
         "figures": 1 if figures else None,
@@ -187,7 +199,8 @@ def _with_words(connection: Connection, plan: _Plan) -> list[Hit] | None:
     if len(hits) > CANDIDATES:
         return None
 
-    if plan.walked == [ALL]:
+    without = plan.shared["without"]
+    if plan.walked == [ALL] and without is None:
         return sorted(hits, key=Hit.rank)
 
     def has(hit: Hit, facet: Facet) -> bool:
@@ -197,7 +210,8 @@ def _with_words(connection: Connection, plan: _Plan) -> list[Hit] | None:
     matching = (
         hit for hit in hits if all(has(hit, it) for it in plan.must) and any(has(hit, it) for it in plan.walked)
     )
-    return sorted(matching, key=Hit.rank)
+    kept = (hit for hit in matching if not (isinstance(without, str) and has(hit, ("capability", without))))
+    return sorted(kept, key=Hit.rank)
 
 
 def _page(hits: list[Hit], start: Position, wanted: int) -> list[Hit]:

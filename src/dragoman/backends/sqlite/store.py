@@ -17,7 +17,7 @@ from typing import Final, final
 
 import msgspec
 
-from dragoman.backends.sqlite import agents, codec, jobs, keys, listing, search, tasks
+from dragoman.backends.sqlite import agents, codec, jobs, keys, listing, mail, search, tasks
 from dragoman.backends.sqlite.commands import OPENED, Command, Grow, Open
 from dragoman.backends.sqlite.connection import Connect, Connection, connect, number
 from dragoman.backends.sqlite.file import StoreFile
@@ -29,7 +29,7 @@ from dragoman.model.errors import Conflict
 from dragoman.model.events import Happened
 from dragoman.model.operations import Discover, ListTasks
 from dragoman.model.task import Task
-from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, task_topic
+from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, mail_topic, task_topic
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import (
     AgentList,
@@ -145,6 +145,8 @@ class SqliteStore:
         if once is not None and once.scope == REQUEST:
             # At once, not after the commit: a repeat that comes meanwhile is joined to this call.
             self._recent.remember(opening.task.tenant, once, opening.task.id)
+        if opening.alias is not None:
+            self._recent.remember(opening.task.tenant, opening.alias, opening.task.id)
         if opening.durable or (once is not None and once.scope != REQUEST):
             future: asyncio.Future[Opened | Duplicate] = self._loop.create_future()
             self._file.writer.submit(Open(Held(opening, task_number, 0.0, True), future))
@@ -190,6 +192,21 @@ class SqliteStore:
             return known
         return await self._file.lookups.find(name)
 
+    async def context_owner(self, tenant: str, context_id: str) -> str | None:
+        """Who was the first to name a conversation so; one that is held counts where none is written."""
+        owner = await self._file.read(lambda connection: tasks.context_owner(connection, tenant, context_id))
+        if owner is not None:
+            return owner
+        for held in self._held.waiting():
+            task = held.opening.task
+            if task.tenant == tenant and task.context_id == context_id:
+                return task.caller_id
+        return None
+
+    async def last_turn(self, scope: Scope, context_id: str, agent_id: str) -> Task | None:
+        """The last task of a conversation that an agent had from a caller."""
+        return await self._file.read(lambda connection: tasks.last_turn(connection, scope, context_id, agent_id))
+
     async def list_tasks(self, scope: Scope, query: ListTasks) -> TaskList:
         """A page of the scope's tasks; those that are held are written first, so that none is missing."""
         await self._write_held(scope)
@@ -215,9 +232,27 @@ class SqliteStore:
         """Set the job aside until somebody replays it; False if it was no longer ours."""
         return await self._file.write(lambda connection: jobs.park(connection, job, reason))
 
+    async def next_due(self) -> datetime | None:
+        """When the next sleeping job falls due, if one sleeps."""
+        due = await self._file.read(lambda connection: number(connection, SQL["next_due"]))
+        return None if due is None else codec.from_micros(due)
+
     async def begin_epoch(self, replica: str) -> Owner:
         """A new life of a replica: what its earlier lives held may be claimed."""
         return await self._file.write(lambda connection: jobs.begin_epoch(connection, replica))
+
+    # Mail
+
+    async def put_mail(self, tenant: str, box: str, body: bytes) -> None:
+        """Keep a message until it has been fetched."""
+        await self._file.write(lambda connection: mail.put(connection, tenant, box, body))
+        self._bus.publish(mail_topic(tenant, box), b"")
+
+    async def read_mail(self, tenant: str, box: str, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """What waits in a box, numbered, oldest first; what came up to `after` has arrived and goes."""
+        if after > 0:
+            await self._file.write(lambda connection: mail.drop(connection, tenant, box, after))
+        return await self._file.read(lambda connection: mail.waiting(connection, tenant, box, limit))
 
     # Agents
 
@@ -335,8 +370,10 @@ class SqliteStore:
         if command.error is not None:
             if self._held.find(task.id) is held:
                 self._held.failed(held)
-            elif once is not None:
-                self._recent.forget(task.tenant, once, task.id)
+            else:
+                for key in (once, held.opening.alias):
+                    if key is not None:
+                        self._recent.forget(task.tenant, key, task.id)
             if future is not None and not future.done():
                 future.set_exception(command.error)
             return

@@ -21,6 +21,8 @@ from dragoman.ports.store import Scope
 _OF_SCOPE: Final = SQL["task_of_scope"]
 _ANYONE: Final = SQL["task_anyone"]
 _BY_NUMBER: Final = SQL["task_by_number"]
+_CONTEXT_OWNER: Final = SQL["context_owner"]
+_LAST_TURN: Final = SQL["last_turn"]
 _EVENTS: Final = SQL["events_between"]
 _KEY: Final = SQL["find_key_task"]
 
@@ -71,6 +73,18 @@ def events(connection: Connection, task_id: str, after: int, limit: int) -> Sequ
     log = codec.LOG.unpack(row.log)
     first = max(after, 0)
     return codec.numbered((codec.first_event(log.task), *log.events), 0)[first : first + max(limit, 0)]
+
+
+def context_owner(connection: Connection, tenant: str, context_id: str) -> str | None:
+    """Who was the first to name a conversation so."""
+    rows = connection.execute(_CONTEXT_OWNER, (tenant, context_id)).fetchall()
+    return msgspec.convert(rows[0], tuple[str])[0] if rows else None
+
+
+def last_turn(connection: Connection, scope: Scope, context_id: str, agent_id: str) -> Task | None:
+    """The last task of a conversation that an agent had from a caller."""
+    rows = connection.execute(_LAST_TURN, (scope.tenant, context_id, scope.principal, agent_id)).fetchall()
+    return folded(connection, msgspec.convert(rows[0], TaskRow)) if rows else None
 
 
 def find_once(connection: Connection, name: Name, now: int) -> KeyTask | None:

@@ -13,7 +13,7 @@ from dragoman.dialects.dialect import Heard
 from dragoman.dialects.shapes import may_hold_doubles
 from dragoman.model.content import Artifact, Data, Part, Text
 from dragoman.model.events import ArtifactChunk, Remote, StatusChanged, TaskEvent
-from dragoman.model.json import Json, JsonObject
+from dragoman.model.json import Json
 from dragoman.model.states import TaskState
 
 Word = Annotated[str, msgspec.Meta(min_length=1)]  # an empty one counts as absent, which the long way knows
@@ -27,13 +27,13 @@ class StrictPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fal
 
 
 class StrictArtifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """An artifact without extensions."""
+    """An artifact without extensions or metadata."""
 
     artifactId: Word  # noqa: N815 - the wire's own name
     parts: list[StrictPart]
     name: Word | None = None
     description: Word | None = None
-    metadata: JsonObject | None = None
+    metadata: None = None
 
 
 class StrictStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -57,6 +57,7 @@ class StrictTask(msgspec.Struct, frozen=True, gc=False):
     artifacts: list[StrictArtifact]
     contextId: Word | None = None  # noqa: N815 - the wire's own name
     history: list[StrictMessage] = []
+    metadata: None = None
 
 
 class StrictResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -98,7 +99,6 @@ def hear_strict(body: bytes, at: datetime) -> Heard | None:
             parts=tuple(parts),
             name=artifact.name,
             description=artifact.description,
-            metadata=artifact.metadata or None,
         )
         events.append(ArtifactChunk(at=at, artifact=made))
     events.append(StatusChanged(at=at, state=TaskState.COMPLETED))

@@ -1,33 +1,143 @@
-"""What A2A 1.0 puts on the wire when the hub asks: messages and parts in ProtoJSON, nothing else in them."""
+"""The messages of A2A 1.0: its requests as types, strict; its messages, parts, artifacts and tasks as they are emitted.
 
-from base64 import b64encode
-from typing import assert_never
+Names are the specification's own. Emitting leaves out whatever is unset or has its default, save required members.
+What has no field here (a role beside the two, an artifact's kind, progress, usage) stands in `metadata.dragoman`.
+"""
 
-from dragoman.dialects.hints import HINTS, hints_of
-from dragoman.model.content import Blob, Data, Link, Message, Part, Role, Text
-from dragoman.model.json import JsonObject
+from datetime import datetime
+from typing import Annotated, Final, assert_never
+
+import msgspec
+
+from dragoman.dialects.hints import HINTS
+from dragoman.dialects.protojson import ROLE_NAMES, STATE_NAMES, Reader, wire_bytes
+from dragoman.dialects.times import wire_time
+from dragoman.model.content import Artifact, Blob, Data, Link, Message, Part, Role, Text
+from dragoman.model.json import Json, JsonObject
+from dragoman.model.lifecycle import artifacts_of, history_of
 from dragoman.model.task import Task
 
+Required = Annotated[str, msgspec.Meta(min_length=1)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+PageSize = Annotated[int, msgspec.Meta(ge=1, le=100)]
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
-def wire_message(task: Task, message: Message, timeout_ms: int) -> JsonObject:
-    """The caller's message, as one of the agent's own task or context where it has one."""
-    shown: JsonObject = {
-        "messageId": message.id,
-        "role": "ROLE_AGENT" if message.role is Role.AGENT else "ROLE_USER",
-        "parts": [wire_part(part) for part in message.parts],
-    }
-    shown["contextId"] = task.context_id
-    if task.remote is not None and task.asked.continues is not None:
-        if task.remote.task_id is not None:
-            shown["taskId"] = task.remote.task_id
-        if task.remote.context_id is not None:
-            shown["contextId"] = task.remote.context_id
-    if message.references:
-        shown["referenceTaskIds"] = message.references
+DEFAULT_PAGE: Final = 50
+_SPOKEN: Final = frozenset({Role.USER, Role.AGENT})
+
+
+class _Request(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    pass
+
+
+class WirePart(_Request, frozen=True, kw_only=True, rename="camel"):
+    """A part: exactly one of text, raw, url, data."""
+
+    text: str | None = None
+    raw: str | None = None
+    url: str | None = None
+    data: Json = msgspec.UNSET
+    metadata: JsonObject | None = None
+    filename: str | None = None
+    media_type: str | None = None
+
+
+class WireMessage(_Request, frozen=True, kw_only=True, rename="camel"):
+    """A message as a caller sends it."""
+
+    message_id: Required
+    role: str | int
+    parts: Annotated[list[WirePart], msgspec.Meta(min_length=1)]
+    context_id: str | None = None
+    task_id: str | None = None
+    metadata: JsonObject | None = None
+    extensions: list[str] | None = None
+    reference_task_ids: list[str] | None = None
+
+
+class SendConfiguration(_Request, frozen=True, kw_only=True, rename="camel"):
+    """How a message is to be answered."""
+
+    accepted_output_modes: list[str] | None = None
+    task_push_notification_config: JsonObject | None = None
+    history_length: Count | None = None
+    return_immediately: bool | None = None
+
+
+class SendMessageRequest(_Request, frozen=True, kw_only=True, rename="camel"):
+    """The request of SendMessage and SendStreamingMessage."""
+
+    message: WireMessage
+    tenant: str | None = None
+    configuration: SendConfiguration | None = None
+    metadata: JsonObject | None = None
+
+
+class GetTaskRequest(_Request, frozen=True, kw_only=True, rename="camel"):
+    """The request of GetTask."""
+
+    id: Required
+    tenant: str | None = None
+    history_length: Count | None = None
+
+
+class ListTasksRequest(_Request, frozen=True, kw_only=True, rename="camel"):
+    """The request of ListTasks."""
+
+    tenant: str | None = None
+    context_id: str | None = None
+    status: str | int | None = None
+    page_size: PageSize | None = None
+    page_token: str | None = None
+    history_length: Count | None = None
+    status_timestamp_after: Moment | None = None
+    include_artifacts: bool | None = None
+
+
+class CancelTaskRequest(_Request, frozen=True, kw_only=True, rename="camel"):
+    """The request of CancelTask."""
+
+    id: Required
+    tenant: str | None = None
+    metadata: JsonObject | None = None
+
+
+class CardRequest(_Request, frozen=True, kw_only=True, rename="camel"):
+    """The request of GetExtendedAgentCard."""
+
+    tenant: str | None = None
+
+
+SEND: Final = Reader(SendMessageRequest)
+GET: Final = Reader(GetTaskRequest)
+LIST: Final = Reader(ListTasksRequest)
+CANCEL: Final = Reader(CancelTaskRequest)
+CARD: Final = Reader(CardRequest)
+
+
+def wire_message(
+    message: Message, context_id: str, task_id: str | None = None, hints: JsonObject | None = None
+) -> JsonObject:
+    """A message, as one of this context and task."""
+    shown: JsonObject = {"messageId": message.id, "contextId": context_id}
+    if task_id is not None:
+        shown["taskId"] = task_id
+    shown["role"] = ROLE_NAMES[message.role]
+    shown["parts"] = wire_parts(message.parts)
+    told = dict(hints) if hints else {}
+    if message.role not in _SPOKEN:
+        told["role"] = message.role.value
+    _add_metadata(shown, message.metadata, told)
     if message.extensions:
         shown["extensions"] = message.extensions
-    shown["metadata"] = {**(task.asked.metadata or {}), **(message.metadata or {}), HINTS: hints_of(task, timeout_ms)}
+    if message.references:
+        shown["referenceTaskIds"] = message.references
     return shown
+
+
+def wire_parts(parts: tuple[Part, ...]) -> list[JsonObject]:
+    """Parts; the list is required, so what says nothing says an empty text."""
+    return [wire_part(part) for part in parts] or [{"text": ""}]
 
 
 def wire_part(part: Part) -> JsonObject:
@@ -39,15 +149,74 @@ def wire_part(part: Part) -> JsonObject:
         case Data():
             shown = {"data": part.value}
         case Blob():
-            shown = {"raw": b64encode(part.raw).decode()}
+            shown = {"raw": wire_bytes(part.raw)}
         case Link():
             shown = {"url": part.url}
         case _ as never:
             assert_never(never)
-    if part.media_type is not None:
+    if part.media_type:
         shown["mediaType"] = part.media_type
-    if part.filename is not None:
+    if part.filename:
         shown["filename"] = part.filename
     if part.metadata:
         shown["metadata"] = part.metadata
     return shown
+
+
+def wire_artifact(artifact: Artifact) -> JsonObject:
+    """One artifact."""
+    shown: JsonObject = {"artifactId": artifact.id}
+    if artifact.name:
+        shown["name"] = artifact.name
+    if artifact.description:
+        shown["description"] = artifact.description
+    shown["parts"] = wire_parts(artifact.parts)
+    _add_metadata(shown, artifact.metadata, {"kind": artifact.kind} if artifact.kind else {})
+    if artifact.extensions:
+        shown["extensions"] = artifact.extensions
+    return shown
+
+
+def wire_task(task: Task, history: int | None = None, *, artifacts: bool = True, even_none: bool = False) -> JsonObject:
+    """A task with its last `history` turns, all where it is None; `even_none`: an empty list of artifacts is shown."""
+    shown: JsonObject = {"id": task.id, "contextId": task.context_id, "status": _status(task)}
+    if artifacts:
+        made = artifacts_of(task)
+        if made or even_none:
+            shown["artifacts"] = [wire_artifact(artifact) for artifact in made]
+    turns = history_of(task)
+    kept = turns if history is None else turns[len(turns) - history :] if history < len(turns) else turns
+    if kept:
+        shown["history"] = [wire_message(message, task.context_id, task.id) for message in kept]
+    _add_metadata(shown, None, _account(task))
+    return shown
+
+
+def _status(task: Task) -> JsonObject:
+    shown: JsonObject = {"state": STATE_NAMES[task.state]}
+    said = task.status_message
+    if said is None and task.failure is not None:
+        said = Message(id=f"{task.id}-failure", role=Role.AGENT, parts=(Text(text=task.failure.message),))
+    if said is not None:
+        shown["message"] = wire_message(said, task.context_id, task.id)
+    shown["timestamp"] = wire_time(task.updated_at)
+    return shown
+
+
+def _account(task: Task) -> JsonObject:
+    """What is known of a task and has no field of its own."""
+    told: JsonObject = {}
+    if task.progress is not None:
+        told["progress"] = task.progress
+    if task.usage is not None:
+        told["usage"] = msgspec.to_builtins(task.usage)
+    if task.failure is not None:
+        told["failure"] = {"code": task.failure.code, "retryable": task.failure.retryable}
+    return told
+
+
+def _add_metadata(shown: JsonObject, metadata: JsonObject | None, told: JsonObject) -> None:
+    if told:
+        shown["metadata"] = {**(metadata or {}), HINTS: told}
+    elif metadata:
+        shown["metadata"] = metadata

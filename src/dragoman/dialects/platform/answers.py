@@ -6,8 +6,7 @@ from typing import Final
 
 import msgspec
 
-from dragoman.dialects.dialect import wire_error
-from dragoman.dialects.flatten import answer_object
+from dragoman.dialects.dialect import Notice, wire_error
 from dragoman.dialects.platform.errors import ERRORS
 from dragoman.dialects.platform.wire import (
     CallAnswer,
@@ -17,14 +16,15 @@ from dragoman.dialects.platform.wire import (
     Timing,
     TraceIds,
 )
-from dragoman.dialects.times import LONGEST_WAIT_S, between_ms, wire_time
+from dragoman.dialects.refusals import error_headers, failure_of, text_of, wait_of
+from dragoman.dialects.times import between_ms, wire_time
 from dragoman.model.answers import AgentPage, Registered, Versions
-from dragoman.model.content import Message, Text
-from dragoman.model.errors import AgentError, DragomanError, error_of
+from dragoman.model.errors import AgentError, DragomanError
 from dragoman.model.events import Usage
-from dragoman.model.http import JSON_TYPE, Headers, HttpReply
+from dragoman.model.http import JSON_TYPE, Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.lifecycle import output_of
+from dragoman.model.objects import answer_object
 from dragoman.model.states import INTERRUPTED, TaskState
 from dragoman.model.task import Task
 
@@ -69,6 +69,26 @@ def call_status(task: Task) -> HttpReply:
     return json_reply(200, _shown(task, STATES[task.state]))
 
 
+def callback_request(notice: Notice) -> HttpRequest | None:
+    """What is posted when a call has ended: its answer, under an id that stays the same over all attempts."""
+    task = notice.task
+    if not task.ended:
+        return None
+    if task.state is TaskState.COMPLETED:
+        body = _completed(task)
+    elif task.state is TaskState.CANCELED:
+        body = _shown(task, STATES[task.state])
+    else:
+        body = _failed(task, failure_of(task))
+    headers = {**_JSON, b"webhook-id": f"cb_{task.id}".encode()}
+    return HttpRequest(method="POST", url=notice.url, headers=headers, body=_encode(body))
+
+
+def accepted(task: Task) -> HttpReply:
+    """The answer to a call that is carried out later: it is on disk."""
+    return json_reply(202, {"id": task.id, "call_id": task.id, "status": STATES[task.state]})
+
+
 def refusal(call_id: str, at: datetime, error: DragomanError) -> HttpReply:
     """The answer to a request that became no call."""
     shown = wire_time(at)
@@ -92,42 +112,6 @@ def error_body(error: DragomanError) -> ErrorBody:
     if wait_s is not None:
         details["retry_after"] = wait_s
     return ErrorBody(code=code, message=error.message, details=details or None, retryable=error.retryable)
-
-
-def error_headers(error: DragomanError) -> Headers:
-    """The headers that go with an error: when to come back, or how to prove who one is."""
-    headers = {b"content-type": JSON_TYPE}
-    wait_s = wait_of(error)
-    if wait_s is not None:
-        headers[b"retry-after"] = str(wait_s).encode()
-    if error.http_status == 401:
-        headers[b"www-authenticate"] = b"Bearer"
-    return headers
-
-
-def wait_of(error: DragomanError) -> int | None:
-    """Seconds until the next try makes sense: what the agent itself asked for, where it did."""
-    if error.retry_after_s is None:
-        return None
-    said = error.details.get("retry_after")
-    return said if type(said) is int and 0 < said <= LONGEST_WAIT_S else error.retry_after_s
-
-
-def failure_of(task: Task) -> DragomanError:
-    """Why a task failed, as the error it was."""
-    if task.failure is not None:
-        return error_of(task.failure)
-    said = text_of(task.status_message)
-    if task.state is TaskState.REJECTED:
-        return AgentError(said or "The agent rejected the task.", reason="rejected")
-    return AgentError(said or "The agent failed.")
-
-
-def text_of(message: Message | None) -> str | None:
-    """The words of a message, if it has any."""
-    if message is None:
-        return None
-    return "".join(part.text for part in message.parts if isinstance(part, Text)) or None
 
 
 def agent_page(page: AgentPage) -> HttpReply:

@@ -9,13 +9,16 @@ import msgspec
 
 from dragoman.dialects.dialect import Place
 from dragoman.dialects.text import ID_GRAMMAR, id_of_name, shown_text
-from dragoman.model.agent import AgentCard, AuthScheme, Endpoint, Original, RateLimits, Skill
+from dragoman.model.agent import Agent, AgentCard, AuthScheme, Endpoint, Original, RateLimits, Skill
 from dragoman.model.errors import BadParams
 from dragoman.model.fit import Feature
 from dragoman.model.json import Json, JsonObject
 
 SLUG: Final = "platform"
 FEATURES: Final = frozenset({Feature.ANSWERS, Feature.CANCEL})
+
+_REQUIRED: Final = "required"  # what `signing` says where a signature is
+_OPTIONAL: Final = ("default_skill", "pricing", "tags", "keys")  # members that a card has only where they say something
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
 
@@ -120,7 +123,7 @@ def read_card(card: JsonObject) -> AgentCard:
         memory=bool(capabilities.memory),
         push=bool(capabilities.push),
         long_running=bool(capabilities.long_running),
-        signed=authentication.signing == "required",
+        signed=authentication.signing == _REQUIRED,
         default_skill=read.default_skill,
         pricing=read.pricing,
         tags=tuple(read.tags or ()),
@@ -129,8 +132,9 @@ def read_card(card: JsonObject) -> AgentCard:
     )
 
 
-def write_card(card: AgentCard, place: Place) -> JsonObject:
+def write_card(agent: Agent, place: Place) -> JsonObject:
     """The card as the hub serves it: with the hub's endpoint, unless its owner looks."""
+    card = agent.card
     if card.original is not None and card.original.dialect == SLUG:
         shown: JsonObject = msgspec.json.decode(card.original.body)
         # What people read is shown as it was cleaned, not as it came.
@@ -141,18 +145,28 @@ def write_card(card: AgentCard, place: Place) -> JsonObject:
         if not place.owner:
             shown["endpoint"] = f"{place.hub_url}/v1/agents/{card.id}/a2a"
         return shown
-    return {
+    capabilities: JsonObject = {"streaming": card.streaming, "a2a": True, "memory": card.memory}
+    authentication: JsonObject = {"type": "bearer", "scopes_required": list(card.scopes_required) or ["a2a:call"]}
+    if card.long_running:
+        capabilities["long_running"] = True
+    if card.signed:
+        authentication["signing"] = _REQUIRED
+    shown = {
         "$schema": f"{place.hub_url}/schemas/agent-card/v1",
         "id": card.id,
         "name": card.name,
         "description": card.description or card.name,
         "version": card.version,
-        "capabilities": {"streaming": card.streaming, "a2a": True, "memory": card.memory},
+        "capabilities": capabilities,
         "skills": [_shown_skill(skill) for skill in card.skills],
-        "authentication": {"type": "bearer", "scopes_required": list(card.scopes_required) or ["a2a:call"]},
+        "authentication": authentication,
         "rate_limits": msgspec.to_builtins(card.limits),
         "endpoint": f"{place.hub_url}/v1/agents/{card.id}/a2a",
     }
+    for name in _OPTIONAL:
+        if value := getattr(card, name):
+            shown[name] = value
+    return shown
 
 
 def _skill(skill: CardSkill) -> Skill:
@@ -166,7 +180,7 @@ def _skill(skill: CardSkill) -> Skill:
         examples=tuple(skill.examples or ()),
         scopes=tuple(skill.scopes or ()),
         idempotent=bool(skill.idempotent),
-        signed=skill.signing == "required",
+        signed=skill.signing == _REQUIRED,
     )
 
 
@@ -178,6 +192,12 @@ def _shown_skill(skill: Skill) -> JsonObject:
         shown["tags"] = list(skill.tags)
     if skill.examples:
         shown["examples"] = list(skill.examples)
+    if skill.scopes:
+        shown["scopes"] = list(skill.scopes)
+    if skill.idempotent:
+        shown["idempotent"] = True
+    if skill.signed:
+        shown["signing"] = _REQUIRED
     return shown
 
 

@@ -9,8 +9,10 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from dragoman.dialects.dialect import Place
+from dragoman.dialects.dialect import RPC, Place
+from dragoman.dialects.jsonrpc import bad_field, header_text, require_json
 from dragoman.dialects.platform.answers import (
+    accepted,
     agent_page,
     call_answer,
     call_status,
@@ -20,7 +22,13 @@ from dragoman.dialects.platform.answers import (
     versions_page,
 )
 from dragoman.dialects.platform.card import write_card
-from dragoman.dialects.platform.wire import MAX_CALLBACK_HEADERS, CallbackTarget, CallRequest, RegistryRequest
+from dragoman.dialects.platform.wire import (
+    MAX_CALLBACK_HEADERS,
+    AcceptedRequest,
+    CallbackTarget,
+    CallRequest,
+    RegistryRequest,
+)
 from dragoman.model.agent import AgentStatus
 from dragoman.model.answers import (
     Accepted,
@@ -29,17 +37,22 @@ from dragoman.model.answers import (
     CallbackList,
     Card,
     Done,
+    Mail,
+    Noted,
     Pong,
     Registered,
     Stream,
     TaskPage,
     Versions,
 )
-from dragoman.model.content import Data, Message, Role
-from dragoman.model.errors import BadParams, DragomanError, NotJson, UnknownMethod, WrongMediaType
+from dragoman.model.content import Message, Role
+from dragoman.model.errors import BadParams, DragomanError, NotJson, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.json import JsonObject
+from dragoman.model.objects import parts_of_object
 from dragoman.model.operations import (
     Callback,
+    CancelTask,
     Discover,
     GetCard,
     GetTask,
@@ -48,6 +61,7 @@ from dragoman.model.operations import (
     RegisterAgent,
     SendTask,
     Unreadable,
+    Wait,
 )
 from dragoman.model.task import Task
 
@@ -56,8 +70,10 @@ Shape = TypeVar("Shape")
 SLUG: Final = "platform"
 TASK_PREFIX: Final = "a2a_call_"
 MAX_PAGE: Final = 100
+_POLLS: Final = frozenset({"status", "cancel"})  # they ask how a call stands, whatever became of it
 
 _decode_call = msgspec.json.Decoder(CallRequest).decode
+_decode_accepted = msgspec.json.Decoder(AcceptedRequest).decode
 _decode_registry = msgspec.json.Decoder(RegistryRequest).decode
 _PRIORITIES: Final = {
     "low": Priority.LOW,
@@ -88,16 +104,18 @@ class PlatformExchange(msgspec.Struct, frozen=True):
         """The answer in the platform's words."""
         match answer:
             case Task():
-                return call_answer(answer) if self.request.method == "POST" else call_status(answer)
+                return call_status(answer) if self.request.route in _POLLS else call_answer(answer)
+            case Accepted(task=task):
+                return accepted(task)
             case AgentPage():
                 return agent_page(answer)
             case Card():
-                return json_reply(200, write_card(answer.agent.card, self._place(answer)))
+                return json_reply(200, write_card(answer.agent, self._place(answer)))
             case Registered():
                 return registered(answer, self.request.hub)
             case Versions():
                 return versions_page(answer)
-            case Accepted() | TaskPage() | Stream() | Pong() | Callback() | CallbackList() | Done():
+            case TaskPage() | Stream() | Pong() | Callback() | CallbackList() | Noted() | Mail() | Done():
                 raise AssertionError(f"no platform request is answered by {type(answer).__name__}")
             case _ as never:
                 assert_never(never)
@@ -108,7 +126,9 @@ class PlatformExchange(msgspec.Struct, frozen=True):
 
     def _place(self, answer: Card) -> Place:
         hub = self.request.hub
-        return Place(hub_url=hub, base_url=f"{hub}/agents/{answer.agent.id}/", owner=answer.owner)
+        return Place(
+            hub_url=hub, base_url=f"{hub}/agents/{answer.agent.id}/", owner=answer.owner, protected=answer.protected
+        )
 
 
 def read(request: HttpRequest) -> PlatformExchange:
@@ -120,31 +140,40 @@ def read(request: HttpRequest) -> PlatformExchange:
         return PlatformExchange(request, Unreadable(error=error.with_traceback(None)))
 
 
+def owns_body(body: JsonObject) -> bool:
+    """Whether a body on a shared URL is a platform call: it names a skill and brings its input."""
+    return "jsonrpc" not in body and "skill" in body and "input" in body
+
+
 def _read_call(request: HttpRequest) -> Operation:
     require_json(request)
-    call = decoded(_decode_call, request.body)
-    if call.skill is None and (call.context is None or call.context.continue_call_id is None):
+    accepted = request.route == "async"
+    call = decoded(_decode_accepted if accepted else _decode_call, request.body)
+    continues = call.context is not None and call.context.continue_call_id is not None
+    if call.skill is None and not continues and "agent" not in request.params:
         raise BadParams("skill: required", errors=[{"path": "skill", "message": "required"}])
-    return _send_task(request, call)
+    asked = _send_task(request, call)
+    return msgspec.structs.replace(asked, wait=Wait.NONE) if accepted else asked
 
 
 def _send_task(request: HttpRequest, call: CallRequest) -> SendTask:
-    options, context, headers = call.options, call.context, request.headers
-    key = headers.get(b"idempotency-key")
-    request_id = headers.get(b"x-request-id")
-    message = Message(
-        id=f"msg_{request.id}", role=Role.USER, parts=(Data(value=call.input if call.input is not None else {}),)
-    )
+    options, context = call.options, call.context
+    key = header_text(request, "Idempotency-Key")
+    request_id = header_text(request, "X-Request-ID")
+    agent = request.params.get("agent") or call.target_agent_id
+    parts = parts_of_object(call.input if call.input is not None else {})
+    message = Message(id=f"msg_{request.id}", role=Role.USER, parts=parts)
     if options is None and context is None and call.callback is None and key is None:
         return SendTask(
             message=message,
-            agent=call.target_agent_id,
+            agent=agent,
             skill=call.skill,
-            request_id=None if request_id is None else _header_text("X-Request-ID", request_id),
+            request_id=request_id,
+            request_joins=True,
         )
     return SendTask(
         message=message,
-        agent=call.target_agent_id,
+        agent=agent,
         skill=call.skill,
         continues=context.continue_call_id if context else None,
         context_id=context.conversation_id if context else None,
@@ -152,8 +181,9 @@ def _send_task(request: HttpRequest, call: CallRequest) -> SendTask:
         timeout_s=options.timeout_ms / 1000 if options and options.timeout_ms else None,
         callback=_callback(request, call),
         parent_id=context.parent_execution_id if context else None,
-        idempotency_key=None if key is None else _header_text("Idempotency-Key", key),
-        request_id=None if request_id is None else _header_text("X-Request-ID", request_id),
+        idempotency_key=key,
+        request_id=request_id,
+        request_joins=True,
         cancel_on_disconnect=bool(options and options.cancel_on_disconnect),
         at_most_once=bool(options and options.delivery == "at_most_once"),
         metadata=context.metadata if context else None,
@@ -235,16 +265,23 @@ def _read_status(request: HttpRequest) -> Operation:
     return GetTask(task_id=request.params["call"])
 
 
+def _read_cancel(request: HttpRequest) -> Operation:
+    return CancelTask(task_id=request.params["call"])
+
+
 def _unknown(request: HttpRequest) -> Operation:
     raise UnknownMethod(f"{request.method} {request.url.partition('?')[0]} is not part of this API.")
 
 
 _READERS: Final[Mapping[str, Callable[[HttpRequest], Operation]]] = {
     "call": _read_call,
+    RPC: _read_call,  # at a URL that it shares with dialects that are framed
+    "async": _read_call,
     "registry": _read_registry,
     "discover": _read_discover,
     "card": _read_card_request,
     "status": _read_status,
+    "cancel": _read_cancel,
     "unknown": _unknown,
 }
 
@@ -254,38 +291,15 @@ def decoded(decode: Callable[[bytes], Shape], body: bytes) -> Shape:
     try:
         return decode(body)
     except msgspec.ValidationError as error:
-        problem = bad_field(error)
+        problem = bad_field(error, "body")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         problem = NotJson(f"The body is not JSON: {error}.")
     # Raised out here, or the decoder's error would hang on it, and on that every frame that holds the body.
     raise problem
 
 
-def bad_field(error: msgspec.ValidationError) -> BadParams:
-    """A wrong field, named by its path."""
-    message, _, path = str(error).partition(" - at `")
-    path = path.rstrip("`").removeprefix("$.").removeprefix("$") or "body"
-    if message.startswith("Object missing required field `"):
-        path = f"{path}.{message[31:-1]}" if path != "body" else message[31:-1]
-        message = "required"
-    return _bad(path, message.replace("`", ""))
-
-
 def _bad(path: str, message: str) -> BadParams:
     return BadParams(f"{path}: {message}", errors=[{"path": path, "message": message}])
-
-
-def require_json(request: HttpRequest) -> None:
-    """Take nothing but JSON. Raises WrongMediaType."""
-    kind = request.headers.get(b"content-type")
-    if kind != b"application/json" and (kind is None or kind.partition(b";")[0].strip().lower() != b"application/json"):
-        raise WrongMediaType("Send Content-Type: application/json.")
-
-
-def _header_text(name: str, value: bytes) -> str:
-    if not 0 < len(value) <= 256 or not value.isascii():
-        raise _bad(name, "1 to 256 ASCII characters")
-    return value.decode("ascii")
 
 
 def _number(query: Mapping[str, str], name: str, low: float, high: float) -> float | None:

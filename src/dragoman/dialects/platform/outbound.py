@@ -8,7 +8,7 @@ import msgspec
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.jsonrpc import unreadable
 from dragoman.dialects.times import retry_after_s
-from dragoman.model.content import Artifact, Data, Part, Text
+from dragoman.model.content import Artifact, Part, Text
 from dragoman.model.errors import (
     AgentError,
     AgentTimeout,
@@ -24,6 +24,7 @@ from dragoman.model.events import ArtifactChunk, StatusChanged, Usage
 from dragoman.model.http import JSON_TYPE, Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.model.lifecycle import RESULT_ARTIFACT
+from dragoman.model.objects import input_object, parts_of_object
 from dragoman.model.operations import Priority
 from dragoman.model.states import TaskState
 
@@ -65,9 +66,9 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     body = _body_of(reply)
     status: Json = body.get("status")
     error: Json = body.get("error")
-    if reply.status != 200 or status == "failed" or error is not None:
-        return _failed(at, _error_of(reply, error))
     usage = read_usage(body.get("usage"))
+    if reply.status != 200 or status == "failed" or error is not None:
+        return _failed(at, _error_of(reply, error), usage)
     if status in ("cancelled", "canceled"):
         done = StatusChanged(at=at, state=TaskState.CANCELED, usage=usage)
         return Heard(events=(done,), settled=True)
@@ -97,10 +98,10 @@ def read_usage(value: Json) -> Usage | None:
 
 
 def _call_body(outgoing: Outgoing) -> JsonObject:
-    task = outgoing.task
-    asked = task.asked
+    task, asked = outgoing.task, outgoing.asked
     options: JsonObject = {"timeout_ms": outgoing.timeout_ms, "priority": _word(asked.priority), "stream": False}
-    context: JsonObject = {"conversation_id": task.context_id}
+    known = None if task.remote is None else task.remote.context_id
+    context: JsonObject = {"conversation_id": known or task.context_id}
     if asked.parent_id is not None:
         context["parent_execution_id"] = asked.parent_id
     if asked.continues is not None:
@@ -121,13 +122,13 @@ def _call_body(outgoing: Outgoing) -> JsonObject:
 
 def _input_of(outgoing: Outgoing) -> Json:
     parts = outgoing.message.parts if outgoing.message is not None else ()
-    return parts[0].value if parts and isinstance(parts[0], Data) else {}
+    return input_object(parts, None) if parts else {}
 
 
 def _parts_of(result: Json) -> tuple[Part, ...]:
     if result is None:
         return ()
-    return (Text(text=result),) if isinstance(result, str) else (Data(value=result),)
+    return (Text(text=result),) if isinstance(result, str) else parts_of_object(result)
 
 
 def _cancel_url(url: str) -> str:
@@ -151,8 +152,8 @@ def _body_of(reply: HttpReply) -> JsonObject:
     return {}
 
 
-def _failed(at: datetime, failure: Failure) -> Heard:
-    ended = StatusChanged(at=at, state=TaskState.FAILED, failure=failure)
+def _failed(at: datetime, failure: Failure, usage: Usage | None) -> Heard:
+    ended = StatusChanged(at=at, state=TaskState.FAILED, failure=failure, usage=usage)
     return Heard(events=(ended,), settled=True)
 
 

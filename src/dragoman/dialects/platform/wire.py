@@ -7,6 +7,7 @@ import msgspec
 from dragoman.model.json import JsonObject
 
 MAX_TIMEOUT_MS = 3_600_000
+MAX_ACCEPTED_MS = 86_400_000
 MAX_CALLBACK_HEADERS = 16
 
 TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=MAX_TIMEOUT_MS)]
@@ -49,6 +50,18 @@ class CallRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     options: Options | None = None
     context: Context | None = None
     callback: CallbackTarget | None = None
+
+
+class AcceptedOptions(Options, frozen=True, kw_only=True, gc=False):
+    """The same for a call that nobody waits for: it may take longer."""
+
+    timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=MAX_ACCEPTED_MS)] | None = None
+
+
+class AcceptedRequest(CallRequest, frozen=True, kw_only=True, gc=False):
+    """The body of a call that nobody waits for."""
+
+    options: AcceptedOptions | None = None
 
 
 class RegistryRequest(msgspec.Struct, frozen=True, kw_only=True):

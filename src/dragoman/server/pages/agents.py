@@ -1,4 +1,4 @@
-"""Agents, for those who own and administer them: listed, shown, paused, marked, removed."""
+"""Agents, for those who own and administer them: listed, shown, paused, marked, removed, looked at."""
 
 from typing import Final, Literal
 
@@ -12,7 +12,7 @@ from dragoman.hub.handle import Hub
 from dragoman.model.agent import Agent, AgentStatus
 from dragoman.model.answers import AgentPage, Card, Versions
 from dragoman.model.call import Arrival, Caller
-from dragoman.model.errors import BadParams
+from dragoman.model.errors import BadParams, NotAuthorized, NotFound
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
 from dragoman.model.operations import ChangeAgent, Discover, GetCard, ListVersions
@@ -28,6 +28,10 @@ class AgentChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     open: bool | None = None
     private: bool | None = None
     credentials: JsonObject | None = None
+
+
+class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of a request that has nothing to say."""
 
 
 def pages(hub: Hub) -> tuple[Page, ...]:
@@ -74,12 +78,23 @@ def pages(hub: Hub) -> tuple[Page, ...]:
         assert isinstance(answer, Versions)  # noqa: S101 - what the question answers
         return json_reply(200, {"items": answer.versions, "next_cursor": None})
 
+    async def probe(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        answer = await hub.handle(caller, GetCard(agent=request.params["agent"]), arrival)
+        return json_reply(200, _probe_of(answer))
+
+    async def probed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        body_of(request, Nothing)
+        asked = ChangeAgent(agent_id=request.params["agent"], probe=True)
+        return json_reply(200, _probe_of(await hub.handle(caller, asked, arrival)))
+
     return (
         Page(method="GET", path="/v1/agents", answer=listed),
         Page(method="GET", path="/v1/agents/{agent}", answer=one),
         Page(method="PATCH", path="/v1/agents/{agent}", answer=changed),
         Page(method="DELETE", path="/v1/agents/{agent}", answer=removed),
         Page(method="GET", path="/v1/agents/{agent}/versions", answer=versions),
+        Page(method="GET", path="/v1/agents/{agent}/probe", answer=probe),
+        Page(method="POST", path="/v1/agents/{agent}/probe", answer=probed),
     )
 
 
@@ -113,9 +128,20 @@ def shown(agent: Agent, hub_url: str, *, owner: bool) -> JsonObject:
     return item
 
 
+def _probe_of(answer: object) -> JsonObject:
+    """What the hub saw of an agent; for those who may change it, for it names where the agent really is."""
+    assert isinstance(answer, Card)  # noqa: S101 - what is asked for here
+    agent = answer.agent
+    if not answer.owner:
+        raise NotAuthorized(f"{agent.id} belongs to another key.", agent_id=agent.id)
+    if agent.probe is None:
+        raise NotFound(f"{agent.id} was registered by its card and never looked at; POST here looks at it now.")
+    return agent.probe
+
+
 def _with_card(answer: object, request: HttpRequest) -> JsonObject:
     assert isinstance(answer, Card)  # noqa: S101 - what is asked for here
     item = shown(answer.agent, request.hub, owner=answer.owner)
     place = Place(hub_url=request.hub, base_url=f"{request.hub}/agents/{answer.agent.id}/", owner=answer.owner)
-    item["card"] = write_card(answer.agent.card, place)
+    item["card"] = write_card(answer.agent, place)
     return item

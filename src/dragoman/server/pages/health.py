@@ -6,6 +6,7 @@ from dragoman import __version__
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.ports.store import Store
+from dragoman.server.pages.bases import status_of
 from dragoman.server.pages.page import Page, json_reply
 
 
@@ -27,9 +28,10 @@ def pages(store: Store, draining: Callable[[], bool]) -> tuple[Page, ...]:
         return json_reply(
             200,
             {
+                **status_of("Dragoman", "/.well-known/agent-card"),
                 "name": "dragoman",
                 "version": __version__,
-                "status": "draining" if draining() else "ok",
+                "status": "draining" if draining() else "running",
                 "message": "Dragoman is running: agents call each other here, whatever protocol each speaks.",
                 "links": {"api": f"{request.hub}/openapi.json", "ready": f"{request.hub}/readyz"},
             },

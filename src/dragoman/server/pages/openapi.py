@@ -138,6 +138,10 @@ def _paths() -> JsonObject:
             "delete": _operation("Remove an agent", None, parameters=[agent]),
         },
         "/v1/agents/{agent}/versions": {"get": _operation("Versions of its card", None, parameters=[agent])},
+        "/v1/agents/{agent}/probe": {
+            "get": _operation("What the hub saw when it last looked at it", None, parameters=[agent]),
+            "post": _operation("Look again what it really speaks", None, parameters=[agent]),
+        },
         "/v1/keys": {
             "get": _operation("List keys", "Items"),
             "post": _operation("Make a key, shown once", None, body="NewKey", created=True),

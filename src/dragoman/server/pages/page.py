@@ -11,12 +11,14 @@ from dragoman.dialects.platform.inbound import decoded, require_json
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import BadParams, DragomanError, NotAuthenticated, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.server.exchange import Spoken
 
 Shape = TypeVar("Shape")
 Answerer = Callable[[HttpRequest, Caller, Arrival], Awaitable[HttpReply]]
 
 MAX_PAGE: Final = 100
 REQUEST_PREFIX: Final = "req_"
+PAGES: Final = Spoken(slug="", task_prefix=REQUEST_PREFIX, inline=True)
 
 __all__ = ["Page", "PageRoute", "body_of", "json_reply", "limit_of", "no_such_page", "query_of"]
 
@@ -27,7 +29,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     path: str
     answer: Answerer
-    public: bool = False
+    public: bool = False  # no credential is looked at
+    strangers: bool = False  # one is, but the page decides by itself what to show who has none
 
 
 class PageRequest(msgspec.Struct, frozen=True):
@@ -48,8 +51,10 @@ class PageRoute:
         self.name = page.path
         self.cap = cap
         self.public = page.public
-        self.task_prefix = REQUEST_PREFIX
-        self.dialect = ""
+
+    def spoken(self, asked: PageRequest) -> Spoken:
+        """No dialect's."""
+        return PAGES
 
     def read(self, request: HttpRequest) -> PageRequest:
         """The request for the page."""
@@ -57,7 +62,7 @@ class PageRoute:
 
     async def answer(self, asked: PageRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         """The page, for one who may see it. Raises NotAuthenticated and what the page raises."""
-        if caller.anonymous and not self.public:
+        if caller.anonymous and not self.public and not self._page.strangers:
             raise NotAuthenticated
         return await self._page.answer(asked.request, caller, arrival)
 

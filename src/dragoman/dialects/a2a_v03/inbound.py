@@ -1,0 +1,192 @@
+"""The caller's side of A2A 0.3 over JSON-RPC: its requests read into operations.
+
+Does not decide anything: whether the caller may, and what becomes of it, is the hub's. Its HTTP form is `rest_in.py`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Final, assert_never
+
+import msgspec
+
+from dragoman.dialects.a2a_v03.answers import sent_object, superset, task_object
+from dragoman.dialects.a2a_v03.errors import ERRORS
+from dragoman.dialects.a2a_v03.version import extensions_of, require_version
+from dragoman.dialects.dialect import Place
+from dragoman.dialects.jsonrpc import Frame, error_reply, read_frame, read_params, require_json, result_reply
+from dragoman.dialects.kinds import NO_CONFIGURATION, Count, SendShape, error_data, send_task
+from dragoman.dialects.official_card import V03, card_reply, write_v03_card
+from dragoman.model.answers import (
+    Accepted,
+    AgentPage,
+    Answer,
+    CallbackList,
+    Card,
+    Done,
+    Mail,
+    Noted,
+    Pong,
+    Registered,
+    Stream,
+    TaskPage,
+    Versions,
+)
+from dragoman.model.errors import DragomanError, NoExtendedCard, NotSupported, PushNotSupported, UnknownMethod
+from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.operations import Callback, CancelTask, GetCard, GetTask, Operation, SendTask, Unreadable
+from dragoman.model.task import Task
+
+METHODS: Final = frozenset(
+    {"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"}
+    | {f"tasks/pushNotificationConfig/{verb}" for verb in ("set", "get", "list", "delete")}
+    | {"agent/getAuthenticatedExtendedCard"}
+)
+CARD: Final = "card"
+
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+
+
+class TaskShape(msgspec.Struct, frozen=True, gc=False):
+    """The params that name a task; `reason` is not in 0.3, but clients of its relatives send it."""
+
+    id: Word
+    historyLength: Count | None = None  # noqa: N815 - the wire's own name
+    reason: str | None = None
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a request asks for, and how its answer is to look."""
+
+    operation: Operation
+    history_length: int | None = None
+    hybrid: bool = False
+
+
+_decode_send = msgspec.json.Decoder(SendShape).decode
+_decode_task = msgspec.json.Decoder(TaskShape).decode
+
+
+class V03Exchange(msgspec.Struct, frozen=True):
+    """One request of 0.3, and how to answer it."""
+
+    request: HttpRequest
+    frame: Frame
+    asked: Asked
+
+    @property
+    def operation(self) -> Operation:
+        """What was asked."""
+        return self.asked.operation
+
+    def reply(self, answer: Answer) -> HttpReply:
+        """The answer in 0.3's words."""
+        match answer:
+            case Task():
+                return self._task(answer)
+            case Accepted(task=task):
+                return self._task(task)
+            case Card():
+                return self._card(answer)
+            case (
+                TaskPage()
+                | Stream()
+                | Versions()
+                | AgentPage()
+                | Registered()
+                | Pong()
+                | Callback()
+                | CallbackList()
+                | Noted()
+                | Mail()
+                | Done()
+            ):
+                raise AssertionError(f"no request of A2A 0.3 is answered by {type(answer).__name__}")
+            case _ as never:
+                assert_never(never)
+
+    def refuse(self, error: DragomanError) -> HttpReply:
+        """The refusal in 0.3's words."""
+        reply = error_reply(self.frame.id, error, ERRORS, error_data)
+        if self.request.route == CARD and reply.status < 400:
+            # A plain GET has no other place to say that it went wrong.
+            return msgspec.structs.replace(reply, status=error.http_status)
+        return reply
+
+    def _task(self, task: Task) -> HttpReply:
+        sent = isinstance(self.operation, SendTask)
+        shown = sent_object(task, self.asked.history_length) if sent else task_object(task, self.asked.history_length)
+        return result_reply(self.frame.id, superset(shown) if self.asked.hybrid else shown)
+
+    def _card(self, answer: Card) -> HttpReply:
+        agent, hub = answer.agent, self.request.hub
+        if self.request.route != CARD:
+            # Who asks here has proved himself, and there is no more to show him than everybody sees.
+            return self.refuse(NoExtendedCard() if agent.card.extended else NotSupported("There is no extended card."))
+        base = f"{hub}/agents/{agent.id}/{V03}/"
+        place = Place(hub_url=hub, base_url=base, owner=answer.owner, protected=answer.protected)
+        return card_reply(self.request, write_v03_card(agent, place), agent.updated_at)
+
+
+def read_rpc(request: HttpRequest) -> V03Exchange:
+    """The exchange of one JSON-RPC request, or of one for the card; never raises."""
+    if request.route == CARD:
+        return V03Exchange(request, Frame(), Asked(GetCard(agent=request.params.get("agent"), public=True)))
+    frame = read_frame(request.body)
+    try:
+        require_json(request)
+        if frame.error is not None:
+            raise frame.error
+        if frame.method not in _READERS:
+            raise UnknownMethod(f"A2A 0.3 has no method {frame.method[:100]!r}.")
+        require_version(request)
+        return V03Exchange(request, frame, _READERS[frame.method](request, frame))
+    except DragomanError as error:
+        # Without its traceback: that would keep the frame, and with it the whole body, alive.
+        return V03Exchange(request, frame, Asked(Unreadable(error=error.with_traceback(None))))
+
+
+def _read_send(request: HttpRequest, frame: Frame) -> Asked:
+    sent = read_params(frame, _decode_send)
+    configuration = sent.configuration or NO_CONFIGURATION
+    if configuration.pushNotificationConfig is not None:
+        raise PushNotSupported()
+    return Asked(
+        send_task(request, sent, extensions_of(request)),
+        history_length=configuration.historyLength,
+        hybrid=sent.message.is_hybrid,
+    )
+
+
+def _read_get(request: HttpRequest, frame: Frame) -> Asked:
+    named = read_params(frame, _decode_task)
+    return Asked(GetTask(task_id=named.id, agent=request.params.get("agent")), history_length=named.historyLength)
+
+
+def _read_cancel(request: HttpRequest, frame: Frame) -> Asked:
+    named = read_params(frame, _decode_task)
+    return Asked(CancelTask(task_id=named.id, reason=named.reason, agent=request.params.get("agent")))
+
+
+def _read_extended(request: HttpRequest, frame: Frame) -> Asked:
+    return Asked(GetCard(agent=request.params.get("agent")))
+
+
+def _no_stream(request: HttpRequest, frame: Frame) -> Asked:
+    raise NotSupported(f"{frame.method} is not offered: the card says streaming false.")
+
+
+def _no_push(request: HttpRequest, frame: Frame) -> Asked:
+    raise PushNotSupported()
+
+
+_READERS: Final[Mapping[str, Callable[[HttpRequest, Frame], Asked]]] = {
+    "message/send": _read_send,
+    "message/stream": _no_stream,
+    "tasks/get": _read_get,
+    "tasks/cancel": _read_cancel,
+    "tasks/resubscribe": _no_stream,
+    "tasks/pushNotificationConfig/set": _no_push,
+    "tasks/pushNotificationConfig/get": _no_push,
+    "tasks/pushNotificationConfig/list": _no_push,
+    "tasks/pushNotificationConfig/delete": _no_push,
+    "agent/getAuthenticatedExtendedCard": _read_extended,
+}

@@ -1,0 +1,70 @@
+"""What A2A 1.0 answers: the result of each operation, the same in JSON-RPC and over HTTP."""
+
+from dragoman.dialects.a2a_v10.requests import View, page_token
+from dragoman.dialects.a2a_v10.version import VERSION, in_mount, said_version
+from dragoman.dialects.a2a_v10.wire import wire_message, wire_task
+from dragoman.dialects.dialect import Place
+from dragoman.dialects.official_card import card_reply, write_merged_card, write_v10_card
+from dragoman.model.answers import Accepted, Answer, Card, TaskPage
+from dragoman.model.errors import NoExtendedCard, NotSupported
+from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.json import JsonObject
+from dragoman.model.states import TaskState
+from dragoman.model.task import Task
+
+
+def result_of(answer: Answer, view: View, hub_url: str) -> JsonObject:
+    """The result of an operation.
+
+    Raises NotSupported, NoExtendedCard where there is no extended card to show.
+    """
+    match answer:
+        case Task():
+            return _sent(answer, view) if view.sent else wire_task(answer, view.history)
+        case Accepted(task=task):
+            return {"task": wire_task(task, view.history)}
+        case TaskPage():
+            return _page(answer, view)
+        case Card():
+            return _extended(answer, hub_url)
+        case _:
+            raise AssertionError(f"no request of 1.0 is answered by {type(answer).__name__}")
+
+
+def public_card(request: HttpRequest, answer: Card) -> HttpReply:
+    """The card for everybody: of 1.0 alone for those who say that they speak it, else of both versions."""
+    place = place_of(answer, request.hub)
+    pure = said_version(request) == VERSION or in_mount(request)
+    shown = write_v10_card(answer.agent, place) if pure else write_merged_card(answer.agent, place)
+    return card_reply(request, shown, answer.agent.updated_at)
+
+
+def place_of(answer: Card, hub_url: str) -> Place:
+    """Where the card's agent is called: at its base, or at the hub's root where it is the hub itself."""
+    base_url = f"{hub_url}/" if answer.is_hub else f"{hub_url}/agents/{answer.agent.id}/"
+    return Place(hub_url=hub_url, base_url=base_url, owner=answer.owner, protected=answer.protected)
+
+
+def _sent(task: Task, view: View) -> JsonObject:
+    """Exactly one of a task and a message; a message where the agent itself answered with no more than that."""
+    if task.direct and task.messages and task.state is TaskState.COMPLETED:
+        return {"message": wire_message(task.messages[-1], task.context_id)}
+    return {"task": wire_task(task, view.history)}
+
+
+def _page(page: TaskPage, view: View) -> JsonObject:
+    return {
+        "tasks": [wire_task(task, view.history, artifacts=view.artifacts, even_none=True) for task in page.tasks],
+        "nextPageToken": page_token(page.cursor, view),
+        "pageSize": view.page_size,
+        "totalSize": page.total,
+    }
+
+
+def _extended(answer: Card, hub_url: str) -> JsonObject:
+    """The hub's own card shows each caller what it may see; of an agent's extended card the hub has none."""
+    if not answer.agent.card.extended:
+        raise NotSupported("This agent has no extended card, and its card says so.")
+    if not answer.is_hub:
+        raise NoExtendedCard("The agent declares an extended card; this hub has none of it.")
+    return write_v10_card(answer.agent, place_of(answer, hub_url))

@@ -1,0 +1,278 @@
+"""The operations of A2A 1.0: what each request asks of the hub, and how much of the answer its caller wants to see.
+
+Knows no framing: JSON-RPC and HTTP bring the same requests, and both are answered from the same view.
+"""
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Final, TypeVar
+
+import msgspec
+
+from dragoman.dialects.a2a_v10.wire import (
+    CANCEL,
+    CARD,
+    DEFAULT_PAGE,
+    GET,
+    LIST,
+    SEND,
+    CancelTaskRequest,
+    CardRequest,
+    GetTaskRequest,
+    ListTasksRequest,
+    SendConfiguration,
+    SendMessageRequest,
+    WireMessage,
+    WirePart,
+)
+from dragoman.dialects.hints import HINTS, Hints, read_hints, without_hints
+from dragoman.dialects.jsonrpc import Frame, bad_field, header_text, read_params
+from dragoman.dialects.protojson import Reader, bad, read_bytes, read_role_name, read_state_name
+from dragoman.model.content import Blob, Data, Link, Message, Part, Role, Text
+from dragoman.model.errors import DragomanError, NotJson, NotSupported, PushNotSupported
+from dragoman.model.http import HttpRequest
+from dragoman.model.json import JsonObject, is_object
+from dragoman.model.operations import CancelTask, GetCard, GetTask, ListTasks, Operation, SendTask, Wait
+
+Shape = TypeVar("Shape")
+
+WAIT_S: Final = 3600.0  # a caller that waits sets no limit of its own
+LATER_S: Final = 86_400.0
+_TAG_LENGTH: Final = 12
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of an answer is shown."""
+
+    sent: bool = False  # the answer to a send: wrapped, so that it says what it is
+    history: int | None = None
+    artifacts: bool = True
+    page_size: int = 0
+    page_tag: str = ""  # what the tokens of this list begin with: they are good for no other
+    extended: bool = False
+
+
+PLAIN: Final = View()
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """An operation, and the view its answer is shown in."""
+
+    operation: Operation
+    view: View = PLAIN
+
+
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    """How one method is read, wherever its request stands; each raises DragomanError for what makes no sense."""
+
+    by_frame: Callable[[HttpRequest, Frame], Asked]
+    by_body: Callable[[HttpRequest, bytes], Asked]
+    by_texts: Callable[[HttpRequest, Mapping[str, str]], Asked]
+
+
+def read_send(request: HttpRequest, params: SendMessageRequest) -> Asked:
+    """A message for an agent, as a new task or into one that waits for it."""
+    wire, how = params.message, params.configuration or SendConfiguration()
+    if how.task_push_notification_config:
+        raise PushNotSupported
+    hints = read_hints(params.metadata, wire.metadata)
+    wait = Wait.NONE if how.return_immediately else Wait.END
+    named = request.params.get("agent")
+    operation = SendTask(
+        message=_message(wire),
+        agent=named or params.tenant or hints.agent,
+        skill=hints.skill,
+        continues=wire.task_id or None,
+        context_id=wire.context_id or None,
+        wait=wait,
+        priority=hints.priority,
+        timeout_s=_timeout_s(hints, wait),
+        parent_id=hints.parent,
+        title=hints.title,
+        idempotency_key=header_text(request, "Idempotency-Key"),
+        request_id=header_text(request, "X-Request-ID"),
+        accepts=tuple(how.accepted_output_modes or ()),
+        extensions=_extensions(request),
+        metadata=_metadata(params, named),
+    )
+    return Asked(operation, View(sent=True, history=how.history_length))
+
+
+def read_get(request: HttpRequest, params: GetTaskRequest) -> Asked:
+    """One task."""
+    return Asked(GetTask(task_id=params.id, agent=_agent(request, params.tenant)), View(history=params.history_length))
+
+
+def read_list(request: HttpRequest, params: ListTasksRequest) -> Asked:
+    """Tasks by context, state and time, page by page."""
+    state = None if params.status is None else read_state_name(params.status, "status")
+    limit = DEFAULT_PAGE if params.page_size is None else params.page_size
+    agent = _agent(request, params.tenant)
+    after = params.status_timestamp_after
+    tag = _tag(agent, params.context_id or None, state, after and after.isoformat())
+    operation = ListTasks(
+        agent=agent,
+        context_id=params.context_id or None,
+        state=state,
+        after=after,
+        limit=limit,
+        cursor=_cursor(params.page_token, tag),
+    )
+    shown = bool(params.include_artifacts)
+    return Asked(operation, View(history=params.history_length, artifacts=shown, page_size=limit, page_tag=tag))
+
+
+def read_cancel(request: HttpRequest, params: CancelTaskRequest) -> Asked:
+    """The end of a task."""
+    said = (params.metadata or {}).get("reason")
+    reason = said if isinstance(said, str) and said else None
+    return Asked(CancelTask(task_id=params.id, reason=reason, agent=_agent(request, params.tenant)))
+
+
+def read_card_request(request: HttpRequest, params: CardRequest) -> Asked:
+    """The card that only those see who may."""
+    return Asked(GetCard(agent=_agent(request, params.tenant)), View(extended=True))
+
+
+def page_token(cursor: str | None, view: View) -> str:
+    """The token of the next page; empty on the last."""
+    return "" if cursor is None else f"{view.page_tag}.{cursor}"
+
+
+def _message(wire: WireMessage) -> Message:
+    return Message(
+        id=wire.message_id,
+        role=_role(wire),
+        parts=tuple([_part(part, index) for index, part in enumerate(wire.parts)]),
+        references=tuple(wire.reference_task_ids or ()),
+        extensions=tuple(wire.extensions or ()),
+        metadata=without_hints(wire.metadata),
+    )
+
+
+def _role(wire: WireMessage) -> Role:
+    """The role; one that the wire has no name for stands in the hints."""
+    role = read_role_name(wire.role, "message.role")
+    told = (wire.metadata or {}).get(HINTS)
+    named = told.get("role") if is_object(told) else None
+    return Role(named) if named in (Role.SYSTEM, Role.TOOL) else role
+
+
+def _part(part: WirePart, index: int) -> Part:
+    text, raw, url, data = part.text, part.raw, part.url, part.data
+    if data is None and not (text is None and raw is None and url is None):
+        data = msgspec.UNSET  # A null beside the content is one that a careless caller wrote out.
+    if (text is not None) + (raw is not None) + (url is not None) + (data is not msgspec.UNSET) != 1:
+        raise bad(f"message.parts[{index}]", "exactly one of text, raw, url, data is required")
+    media_type, filename, metadata = part.media_type or None, part.filename or None, part.metadata or None
+    if text is not None:
+        return Text(text=text, media_type=media_type, filename=filename, metadata=metadata)
+    if raw is not None:
+        decoded = read_bytes(raw)
+        if decoded is None:
+            raise bad(f"message.parts[{index}].raw", "expected base64")
+        return Blob(raw=decoded, media_type=media_type, filename=filename, metadata=metadata)
+    if url is not None:
+        if not url:
+            raise bad(f"message.parts[{index}].url", "required")
+        return Link(url=url, media_type=media_type, filename=filename, metadata=metadata)
+    return Data(value=data, media_type=media_type, filename=filename, metadata=metadata)
+
+
+def _timeout_s(hints: Hints, wait: Wait) -> float:
+    return hints.timeout_s or (WAIT_S if wait is Wait.END else LATER_S)
+
+
+def _agent(request: HttpRequest, tenant: str | None) -> str | None:
+    """The agent the URL names, else the tenant: at the hub's root that is the agent's id."""
+    return request.params.get("agent") or tenant or None
+
+
+def _metadata(params: SendMessageRequest, named: str | None) -> JsonObject | None:
+    """The request's metadata; a tenant that the URL has made needless is kept there."""
+    metadata = without_hints(params.metadata)
+    if named is None or not params.tenant or params.tenant == named:
+        return metadata
+    return {"tenant": params.tenant, **(metadata or {})}
+
+
+def _extensions(request: HttpRequest) -> tuple[str, ...]:
+    given = request.headers.get(b"a2a-extensions") or request.headers.get(b"x-a2a-extensions") or b""
+    words = (each.strip() for each in given.decode("ascii", "replace").split(","))
+    return tuple(word for word in words if word and word.isascii() and word.isprintable())  # they go on as a header
+
+
+def _tag(*filters: str | None) -> str:
+    return sha256(msgspec.json.encode(filters)).hexdigest()[:_TAG_LENGTH]
+
+
+def _cursor(token: str | None, tag: str) -> str | None:
+    if not token:
+        return None
+    began, _, cursor = token.partition(".")
+    if began != tag or not cursor:
+        raise bad("pageToken", "not a token of this list: begin again without one")
+    return cursor
+
+
+def _method(reader: Reader[Shape], asked: Callable[[HttpRequest, Shape], Asked]) -> Method:
+    """A method from its request's shape and what that asks."""
+
+    def by_frame(request: HttpRequest, frame: Frame) -> Asked:
+        return asked(request, read_params(frame, reader.read))
+
+    def by_body(request: HttpRequest, body: bytes) -> Asked:
+        return asked(request, _decoded(reader, body))
+
+    def by_texts(request: HttpRequest, texts: Mapping[str, str]) -> Asked:
+        return asked(request, _converted(reader, texts))
+
+    return Method(by_frame=by_frame, by_body=by_body, by_texts=by_texts)
+
+
+def _refused(error: Callable[[], DragomanError]) -> Method:
+    """A method that is known and not offered, whatever it asks."""
+
+    def refuse(_: HttpRequest, __: object) -> Asked:
+        raise error()
+
+    return Method(by_frame=refuse, by_body=refuse, by_texts=refuse)
+
+
+def _decoded(reader: Reader[Shape], body: bytes) -> Shape:
+    try:
+        return reader.read(body)
+    except msgspec.ValidationError as error:
+        problem = bad_field(error, "body")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        problem = NotJson("The body is not JSON.")
+    # Raised out here, or the decoder's error would hang on it, and on that every frame that holds the body.
+    raise problem
+
+
+def _converted(reader: Reader[Shape], texts: Mapping[str, str]) -> Shape:
+    try:
+        return reader.read_texts(texts)
+    except msgspec.ValidationError as error:
+        problem = bad_field(error, "query")
+    raise problem
+
+
+def _no_stream() -> DragomanError:
+    return NotSupported("This agent does not stream: send the message with SendMessage, then ask with GetTask.")
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "SendMessage": _method(SEND, read_send),
+    "GetTask": _method(GET, read_get),
+    "ListTasks": _method(LIST, read_list),
+    "CancelTask": _method(CANCEL, read_cancel),
+    "GetExtendedAgentCard": _method(CARD, read_card_request),
+    # No card of ours promises these yet.
+    "SendStreamingMessage": _refused(_no_stream),
+    "SubscribeToTask": _refused(_no_stream),
+    "CreateTaskPushNotificationConfig": _refused(PushNotSupported),
+    "GetTaskPushNotificationConfig": _refused(PushNotSupported),
+    "ListTaskPushNotificationConfigs": _refused(PushNotSupported),
+    "DeleteTaskPushNotificationConfig": _refused(PushNotSupported),
+}

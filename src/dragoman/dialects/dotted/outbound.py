@@ -1,0 +1,78 @@
+"""Calling a dotted agent: under the document's names, or under 0.3's, which is what the published server speaks."""
+
+from datetime import datetime
+from typing import Final
+
+from dragoman.dialects.dialect import Heard, Outgoing, Verb
+from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, unreadable
+from dragoman.dialects.kinds import JSON_OR_STREAM, error_of, failed, hear_object, refused_by, sent_once, sent_params
+from dragoman.dialects.times import wire_time
+from dragoman.model.errors import BadAgentReply
+from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.json import JsonObject, is_object
+
+SLASH: Final = "slash"  # the version of an endpoint that has refused the document's names
+_UNKNOWN_METHOD: Final = -32601
+_DOTTED: Final = {Verb.SEND: "message.send", Verb.GET: "task.get", Verb.CANCEL: "task.cancel"}
+_SLASH: Final = {Verb.SEND: "message/send", Verb.GET: "tasks/get", Verb.CANCEL: "tasks/cancel"}
+_FELL_OVER: Final = -32603
+
+
+def ask(outgoing: Outgoing) -> HttpRequest | None:
+    """The request for one verb; without the agent's own task id there is nothing to get or cancel."""
+    task, message = outgoing.task, outgoing.message
+    headers = {**JSON_OR_STREAM, **outgoing.headers}
+    params: JsonObject
+    if outgoing.verb is Verb.SEND and message is not None:
+        params = sent_params(outgoing, message)
+        headers |= sent_once(outgoing)
+        if message.at is not None:
+            params["message"]["timestamp"] = wire_time(message.at)
+    elif task.remote is None or task.remote.task_id is None:
+        return None
+    else:
+        params = {"taskId": task.remote.task_id, "id": task.remote.task_id}
+        if outgoing.verb is Verb.CANCEL and outgoing.reason:
+            params["reason"] = outgoing.reason
+    method = (_SLASH if outgoing.endpoint.version == SLASH else _DOTTED)[outgoing.verb]
+    body = request_body(method, task.id, params)
+    return HttpRequest(method="POST", url=outgoing.endpoint.url or "", headers=headers, body=body)
+
+
+def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
+    """What an answer says. An error of the protocol is a failed task with the agent's words; rubbish raises.
+
+    So does an agent that does not know the method by its first name: under the other it may.
+    """
+    refused = refused_by(reply, at)
+    if refused is not None:
+        return refused
+    result = read_reply(reply)
+    if isinstance(result, RpcError):
+        if result.code == _UNKNOWN_METHOD and outgoing.endpoint.version != SLASH:
+            raise BadAgentReply(result.message, reason="unknown_method", agent_code=result.code, try_version=SLASH)
+        return failed(at, error_of(result))
+    if not is_object(result):
+        raise unreadable(reply)
+    return hear_object(outgoing, result, at)
+
+
+def probe(url: str) -> HttpRequest:
+    """A task.get for an id that nobody has."""
+    unknown = "dragoman-probe-no-such-task"
+    body = request_body("task.get", "dragoman-probe", {"taskId": unknown, "id": unknown})
+    return HttpRequest(method="POST", url=url, headers=JSON_OR_STREAM, body=body)
+
+
+def answers_probe(reply: HttpReply) -> bool:
+    """Whether the answer shows that a dotted card tells the truth: any JSON-RPC answer that is no collapse does.
+
+    Even one that says the method is unknown: the published server knows it by its other name alone.
+    """
+    if reply.status in (401, 403):
+        return True
+    try:
+        result = read_reply(reply)
+    except BadAgentReply:
+        return False
+    return not (isinstance(result, RpcError) and result.code == _FELL_OVER)

@@ -1,0 +1,155 @@
+"""Calling agents of A2A 0.3 and of dotted: the message they are sent, and what their answers mean."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, TypeVar
+
+import msgspec
+
+from dragoman.dialects.dialect import Heard, Outgoing
+from dragoman.dialects.hints import HINTS, hints_of
+from dragoman.dialects.jsonrpc import RpcError
+from dragoman.dialects.kinds.objects import restored, wire_message
+from dragoman.dialects.shapes import read_message, read_task, unwrapped
+from dragoman.dialects.times import retry_after_s
+from dragoman.dialects.uuids import uuid_of
+from dragoman.model.content import Artifact, Message, Role
+from dragoman.model.errors import (
+    AgentError,
+    AgentUnavailable,
+    BadAgentReply,
+    ContentRefused,
+    DragomanError,
+    InputRefused,
+    RateLimited,
+)
+from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, Sent, StatusChanged, TaskEvent
+from dragoman.model.http import Headers, HttpReply
+from dragoman.model.json import Json, JsonObject, is_array, is_object
+from dragoman.model.lifecycle import history_of
+from dragoman.model.operations import Wait
+from dragoman.model.states import FINAL, INTERRUPTED, TaskState
+
+Holder = TypeVar("Holder", Message, Artifact)
+
+JSON_OR_STREAM: Final[Headers] = {
+    b"content-type": b"application/json",
+    # Some servers refuse a request whose Accept lacks one of these.
+    b"accept": b"application/json, text/event-stream",
+}
+MAX_KEY: Final = 256
+_KEPT: Final[dict[int, type[DragomanError]]] = {-32602: InputRefused, -32005: ContentRefused}
+
+
+def sent_params(outgoing: Outgoing, message: Message) -> JsonObject:
+    """What a message is sent with: itself, as one of the agent's own task or context where it has one."""
+    task, asked, remote = outgoing.task, outgoing.asked, outgoing.task.remote
+    known = None if remote is None else remote.context_id
+    continued = remote.task_id if remote is not None and asked.continues is not None else None
+    shown = wire_message(message, context_id=known or task.context_id, task_id=continued)
+    metadata: JsonObject = shown.get("metadata", {})
+    told: Json = metadata.get(HINTS)
+    hints = hints_of(task, outgoing.timeout_ms)
+    shown["metadata"] = {**metadata, HINTS: {**told, **hints} if is_object(told) else hints}
+    # Whoever waits gets the answer the fastest way; what nobody waits for need not hold a connection.
+    configuration: JsonObject = {"blocking": asked.wait is not Wait.NONE}
+    if asked.accepts:
+        configuration["acceptedOutputModes"] = asked.accepts
+    params: JsonObject = {"message": shown, "configuration": configuration}
+    if asked.metadata:
+        params["metadata"] = asked.metadata
+    return params
+
+
+def sent_once(outgoing: Outgoing) -> Headers:
+    """The key under which a message counts once; one that continues is another than that which began."""
+    key = outgoing.task.id
+    if outgoing.asked.continues is not None and outgoing.message is not None:
+        key = outgoing.message.id
+    if not key.isascii() or not key.isprintable() or len(key) > MAX_KEY:
+        key = uuid_of(key)  # The caller's own id, which is no header as it is.
+    return {b"idempotency-key": key.encode()}
+
+
+def refused_by(reply: HttpReply, at: datetime) -> Heard | None:
+    """What the HTTP status alone says: that the agent is busy, or does not take the hub's credential."""
+    if reply.status in (429, 503):
+        kind = RateLimited if reply.status == 429 else AgentUnavailable
+        wait_s = retry_after_s(reply.headers) or 1
+        said = f"The agent answered HTTP {reply.status}."
+        return failed(at, kind(said, retry_after=wait_s, agent_status=reply.status))
+    if reply.status in (401, 403):
+        said = f"The agent refused the hub's credential: HTTP {reply.status}."
+        return failed(at, AgentError(said, reason="agent_refused_hub", agent_status=reply.status))
+    return None
+
+
+def failed(at: datetime, error: DragomanError) -> Heard:
+    """The call ended with this error."""
+    return Heard(events=(StatusChanged(at=at, state=TaskState.FAILED, failure=error.failure()),), settled=True)
+
+
+def error_of(error: RpcError) -> DragomanError:
+    """The agent's error: what the caller got wrong keeps that meaning, all else is the agent's failure."""
+    return _KEPT.get(error.code, AgentError)(error.message, agent_code=error.code)
+
+
+def hear_object(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:
+    """What a result says: a task as it stands, or a message that is the answer.
+
+    Raises BadAgentReply for anything else.
+    """
+    kind, inner = unwrapped(value)
+    if kind == "task":
+        events, state, remote = read_task(_with_history(inner), at, known=history_of(outgoing.task))
+        return Heard(events=_restored(events), settled=state in FINAL or state in INTERRUPTED, remote=remote)
+    if kind == "message":
+        return _direct(outgoing, inner, at)
+    raise BadAgentReply("The agent's answer is neither a task nor a message.", reason="invalid_response")
+
+
+def _with_history(task: JsonObject) -> JsonObject:
+    """The task with its turns where A2A has them: dotted agents call them messages, or both."""
+    history: Json = task.get("history")
+    if is_array(history) and history:
+        return task
+    return {**task, "history": task.get("messages")}
+
+
+def _direct(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:
+    message = read_message(value, f"{outgoing.task.id}-answer", at)
+    if message.role is Role.USER:
+        raise BadAgentReply("The agent sent the caller's own message back.", reason="invalid_response")
+    context_id: Json = value.get("contextId")
+    return Heard(
+        events=_restored((MessageAdded(at=at, message=message, direct=True), _completed(at))),
+        settled=True,
+        remote=Remote(context_id=context_id) if isinstance(context_id, str) and context_id else None,
+    )
+
+
+def _completed(at: datetime) -> StatusChanged:
+    return StatusChanged(at=at, state=TaskState.COMPLETED)
+
+
+def _restored(events: Iterable[TaskEvent]) -> tuple[TaskEvent, ...]:
+    """The events with every part's own facts back in their place."""
+    return tuple([_restored_event(event) for event in events])
+
+
+def _restored_event(event: TaskEvent) -> TaskEvent:
+    match event:
+        case ArtifactChunk(artifact=artifact):
+            return msgspec.structs.replace(event, artifact=_restored_holder(artifact))
+        case MessageAdded(message=message):
+            return msgspec.structs.replace(event, message=_restored_holder(message))
+        case StatusChanged(message=Message() as message):
+            return msgspec.structs.replace(event, message=_restored_holder(message))
+        case StatusChanged() | Sent():
+            return event
+
+
+def _restored_holder(holder: Holder) -> Holder:
+    if all(part.metadata is None for part in holder.parts):
+        return holder
+    return msgspec.structs.replace(holder, parts=tuple([restored(part) for part in holder.parts]))

@@ -1,0 +1,18 @@
+"""UUIDs for wires that demand them, derived and not drawn: the same words always give the same one."""
+
+import re
+from hashlib import sha256
+from typing import Final
+from uuid import UUID
+
+UUID4: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}")
+
+
+def uuid_of(*words: str) -> str:
+    """A UUID of version 4 in form, made from these words."""
+    return str(UUID(bytes=sha256("\n".join(words).encode()).digest()[:16], version=4))
+
+
+def is_uuid4(text: str) -> bool:
+    """Whether a text is a UUID of version 4."""
+    return UUID4.fullmatch(text) is not None

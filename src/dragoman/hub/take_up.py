@@ -1,0 +1,77 @@
+"""Calls that nobody waits for, from their queue: accepted ones, and those an earlier life of the hub left open.
+
+A call that was sent and whose target can still be asked, or reports by itself, is only followed. One that may be
+repeated is sent (again) under the same id; any other ends as failed, reason `interrupted`. Nothing stays open for ever.
+"""
+
+from dragoman.hub.admission import Admission
+from dragoman.hub.carry import Carrier
+from dragoman.hub.tasks import TaskBook
+from dragoman.model.call import AdmittedCall, OpenedCall
+from dragoman.model.errors import AgentTimeout, DragomanError, Interrupted
+from dragoman.model.events import StatusChanged
+from dragoman.model.fit import Feature
+from dragoman.model.operations import Wait
+from dragoman.model.states import INTERRUPTED, TaskState
+from dragoman.model.task import Task
+from dragoman.ports.clock import Clock
+from dragoman.ports.store import Job, Scope, Store
+
+
+class TakeUp:
+    """Carries the calls of the queue."""
+
+    def __init__(self, *, store: Store, clock: Clock, admission: Admission, tasks: TaskBook, carrier: Carrier) -> None:
+        self._store = store
+        self._clock = clock
+        self._admission = admission
+        self._tasks = tasks
+        self._carrier = carrier
+
+    async def carry(self, job: Job) -> None:
+        """Carry one call to its end, or give it up with a clear word."""
+        task = await self._store.load(Scope(tenant=job.tenant, principal=None), job.task_id)
+        if task is None or task.ended:
+            await self._store.finish(job)
+            return
+        if task.state in INTERRUPTED:
+            return  # It waits for its caller, who may come back.
+        try:
+            call = await self._admission.readmit(task)
+            self._refuse_late(task)
+            was_sent = may_follow(task, call)
+            if not was_sent and not may_send(task, call):
+                raise Interrupted(reason="interrupted", agent_id=task.agent_id)
+        except DragomanError as error:
+            await self._carrier.give_up(task, error.failure())
+            return
+        if task.state is TaskState.SUBMITTED:
+            # Before it is sent: from here on nobody can know that it was not.
+            task = await self._tasks.record(task, (StatusChanged(at=self._clock.now(), state=TaskState.WORKING),))
+            if task.ended:
+                return
+        self._tasks.live[task.id] = task
+        await self._carrier.carry(OpenedCall(call=call, task=task, attempt=job.attempt), was_sent=was_sent)
+
+    def _refuse_late(self, task: Task) -> None:
+        if task.deadline is not None and task.deadline <= self._clock.now():
+            given_ms = round((task.deadline - task.created_at).total_seconds() * 1000)
+            raise AgentTimeout(
+                "The call's time ran out before it was sent.", timeout_ms=given_ms, agent_id=task.agent_id
+            )
+
+
+def may_follow(task: Task, call: AdmittedCall) -> bool:
+    """Whether the outcome can still be learnt without sending the call again."""
+    if task.remote is None or task.remote.task_id is None:
+        return False
+    return Feature.GET in call.endpoint.features or Feature.REPORTS in call.endpoint.features
+
+
+def may_send(task: Task, call: AdmittedCall) -> bool:
+    """Whether a call may be sent, perhaps for the second time."""
+    asked = task.asked
+    accepted = asked.wait is Wait.NONE
+    if asked.at_most_once:
+        return accepted and task.state is TaskState.SUBMITTED
+    return accepted or asked.idempotency_key is not None or (call.skill is not None and call.skill.idempotent)

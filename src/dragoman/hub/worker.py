@@ -1,0 +1,89 @@
+"""The worker: takes jobs of one queue as they fall due and has them carried out, so many at a time.
+
+Nothing is lost if it stops: a job that was not finished is claimed again by the next life of the hub.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Final
+
+from dragoman.hub.carry import Spawn
+from dragoman.ports.clock import Clock
+from dragoman.ports.store import Job, Jobs, Owner
+
+LOG: Final = logging.getLogger("dragoman.hub")
+BATCH: Final = 100
+LONGEST_NAP_S: Final = 60.0
+
+
+class Worker:
+    """Carries out the jobs of one queue."""
+
+    def __init__(
+        self,
+        queue: str,
+        *,
+        store: Jobs,
+        owner: Owner,
+        clock: Clock,
+        spawn: Spawn,
+        slots: int,
+        work: Callable[[Job], Awaitable[None]],
+    ) -> None:
+        self._queue = queue
+        self._store = store
+        self._owner = owner
+        self._clock = clock
+        self._spawn = spawn
+        self._free = slots
+        self._work = work
+        self._woken = asyncio.Event()
+        self._running: set[asyncio.Task[None]] = set()
+
+    def wake(self) -> None:
+        """There is, or will be, something to do."""
+        self._woken.set()
+
+    def adopt(self, work: Coroutine[None, None, None]) -> None:
+        """Let this run beside the jobs, and end with them."""
+        task = self._spawn(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def run(self) -> None:
+        """Take jobs until cancelled; what runs then is let go, and taken up by the next life of the hub."""
+        try:
+            while True:
+                self._woken.clear()
+                free = min(self._free, BATCH)
+                jobs = await self._store.lease((self._queue,), free, self._owner) if free else ()
+                for job in jobs:
+                    self._free -= 1
+                    self.adopt(self._carried_out(job))
+                if not jobs:
+                    await self._nap()
+        finally:
+            for task in self._running:
+                task.cancel()
+
+    async def _nap(self) -> None:
+        """Wait until somebody has something to do, or until the next job falls due."""
+        due = await self._store.next_due()
+        nap_s = LONGEST_NAP_S
+        if due is not None and self._free:
+            nap_s = min(max(0.0, (due - self._clock.now()).total_seconds()), LONGEST_NAP_S)
+        try:
+            async with asyncio.timeout(nap_s):
+                await self._woken.wait()
+        except TimeoutError:
+            pass
+
+    async def _carried_out(self, job: Job) -> None:
+        try:
+            await self._work(job)
+        except Exception:
+            LOG.exception("a job broke", extra={"fields": {"queue": job.queue, "call_id": job.task_id}})
+        finally:
+            self._free += 1
+            self._woken.set()

@@ -1,0 +1,70 @@
+"""Every example file behaves as its line of the index says: sent, or produced and compared, or left for later.
+
+The index is the list: a file that it does not name, a line without a file, and a file that no check here takes care of
+are failures, so that nothing can be forgotten.
+"""
+
+import importlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Final
+
+import pytest
+
+from tests.end_to_end.example_files.index import EXAMPLES, Line, read_index
+from tests.end_to_end.example_files.stage import CHECKS, Stage
+
+LINES, COUNTS = read_index()
+for _dialect in COUNTS:
+    pytest.register_assert_rewrite(f"tests.end_to_end.example_files.{_dialect}")
+    importlib.import_module(f"tests.end_to_end.example_files.{_dialect}")
+
+STREAMS: Final = "answers that come piece by piece: no stream is answered yet"
+# What the hub does not do yet, and why.
+LATER: Final[dict[str, str]] = {
+    "platform/call-stream-request.json": STREAMS,
+    "platform/stream-1-start.json": STREAMS,
+    "platform/stream-2-progress.json": STREAMS,
+    "platform/stream-3-progress.json": STREAMS,
+    "platform/stream-4-chunk.json": STREAMS,
+    "platform/stream-5-chunk.json": STREAMS,
+    "platform/stream-6-progress.json": STREAMS,
+    "platform/stream-7-complete.json": STREAMS,
+    "platform/stream-8-done.json": STREAMS,
+    "platform/stream-error.json": STREAMS,
+    "platform/call-async-response.json": "how long a call will take is told from the skill's past: none is kept yet",
+    "platform/rating-request.json": "callers cannot rate calls yet",
+    "platform/rate-limits.json": "no limit is enforced yet",
+    "agentvault/tasks-send-subscribe-request.json": STREAMS,
+    "agentvault/stream-1-task-status.json": STREAMS,
+    "agentvault/stream-2-task-status.json": STREAMS,
+    "agentvault/stream-3-task-message.json": STREAMS,
+    "agentvault/stream-4-task-artifact.json": STREAMS,
+    "agentvault/stream-5-task-status.json": STREAMS,
+    "agentvault/stream-error.json": STREAMS,
+    "agentvault/event-error-data.json": STREAMS,
+    "agentvault/oauth-token-response.json": "the hub gives out no tokens by OAuth yet",
+}
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with ExitStack() as stack:
+        yield Stage(tmp_path_factory.mktemp("examples"), stack)
+
+
+def test_every_file_is_in_the_index_once_and_every_line_has_its_file() -> None:
+    keys = [line.key for line in LINES]
+    assert len(keys) == len(set(keys))
+    assert set(keys) == {str(path.relative_to(EXAMPLES)) for path in EXAMPLES.glob("*/*")}
+    assert {dialect: sum(line.dialect == dialect for line in LINES) for dialect in COUNTS} == COUNTS
+
+
+def test_every_file_is_either_checked_here_or_left_for_later() -> None:
+    assert CHECKS.keys() & LATER.keys() == set()
+    assert CHECKS.keys() | LATER.keys() == {line.key for line in LINES}
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line.key not in LATER], ids=lambda line: line.key)
+def test_a_file_behaves_as_its_line_says(stage: Stage, line: Line) -> None:
+    CHECKS[line.key](stage, line)
