@@ -32,7 +32,7 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
 
 
-# dialect-facts 1.2 and 1.3, one line per dialect: the agent failed, ran out of time, is not known.
+# One line for each dialect that has words of its own: the agent failed, ran out of time, is not known.
 FAILED: Final[dict[str, Words]] = {
     "envelope": Words(state="failed", error="INTERNAL_ERROR"),
     "platform": Words(state="failed", error="AGENT_ERROR", status=502),
