@@ -217,7 +217,7 @@ def test_a_bare_refusal_is_text_with_the_status_that_it_deserves(error: Dragoman
 
 
 def test_no_request_is_answered_by_what_none_asks_for() -> None:
-    with pytest.raises(AssertionError, match="no directory request is answered by Done"):
+    with pytest.raises(AssertionError, match="no request of directory is answered by Done"):
         exchange_of(CARD, "register").reply(Done())
 
 

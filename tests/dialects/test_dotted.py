@@ -351,7 +351,7 @@ def test_a_card_names_the_url_below_which_it_was_found(url: str, agent: str | No
     exchange = read(DIALECT, HttpRequest(method="GET", url=url, route="card", params=params, hub=HUB, at=AT))
     assert exchange.operation == GetCard(agent=agent, public=True)
     card = msgspec.structs.replace(DIALECT.read_card(_example("agent-card")), id="agt_x")
-    reply = exchange.reply(Card(agent=_agent(card), protected=False))
+    reply = exchange.reply(Card(agent=_agent(card), protected=False, is_hub=agent is None))
     assert (reply.status, reply.headers[b"content-type"]) == (200, b"application/json")
     assert json.loads(reply.body)["url"] == base
 

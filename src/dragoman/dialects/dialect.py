@@ -15,7 +15,7 @@ from typing import Final, Protocol
 import msgspec
 
 from dragoman.model.agent import Agent, AgentCard, Binding, Endpoint
-from dragoman.model.answers import Answer
+from dragoman.model.answers import Answer, Card
 from dragoman.model.content import Message
 from dragoman.model.errors import DragomanError
 from dragoman.model.events import Happened, Remote, TaskEvent
@@ -179,6 +179,25 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     card_paths: tuple[str, ...] = ()  # where its agents publish their card, below their URL
     probe: Callable[[str], HttpRequest] | None = None  # a request that starts no work
     answers_probe: Callable[[HttpReply], bool] | None = None
+
+
+def place_of(answer: Card, hub_url: str, mount: str = "") -> Place:
+    """Where the agent of a card is called: at its base (or in a mount there), or at the root where it is the hub."""
+    base = f"{hub_url}/" if answer.is_hub else f"{hub_url}/agents/{answer.agent.id}/"
+    if mount:
+        base += f"{mount}/"
+    return Place(hub_url=hub_url, base_url=base, owner=answer.owner, protected=answer.protected)
+
+
+def in_mount(request: HttpRequest, slug: str) -> bool:
+    """Whether a request was sent to `/agents/{agent}/{slug}`, where only that dialect is spoken."""
+    segments = request.url.partition("?")[0].split("/")
+    return len(segments) > 3 and segments[1] == "agents" and segments[3] == slug
+
+
+def unasked(answer: Answer, slug: str) -> AssertionError:
+    """The fault of a hub that gives a dialect an answer which none of its requests asks for."""
+    return AssertionError(f"no request of {slug} is answered by {type(answer).__name__}")
 
 
 def wire_error(table: ErrorTable, error: DragomanError) -> tuple[str | int, int]:

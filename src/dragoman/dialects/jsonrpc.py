@@ -226,6 +226,19 @@ def read_reply(reply: HttpReply) -> Json | RpcError:
     raise unreadable(reply)
 
 
+def shows(reply: HttpReply, spoken: Callable[[Json | RpcError], bool]) -> bool:
+    """Whether the reply to a harmless question shows that its method is spoken.
+
+    Whoever wants a credential first is there; what is no JSON-RPC shows nothing.
+    """
+    if reply.status in (401, 403):
+        return True
+    try:
+        return spoken(read_reply(reply))
+    except BadAgentReply:
+        return False
+
+
 def unreadable(reply: HttpReply, expected: str = "a JSON-RPC answer") -> BadAgentReply:
     """The error for a body that is no answer at all; it shows the first characters to the one who can mend it."""
     shown = reply.body[:_SHOWN].decode("utf-8", "replace")

@@ -4,35 +4,25 @@ Does not decide anything: whether the caller may, and what becomes of it, is the
 """
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Final, assert_never
+from typing import Annotated, Final
 
 import msgspec
 
 from dragoman.dialects.a2a_v03.answers import sent_object, superset, task_object
 from dragoman.dialects.a2a_v03.errors import ERRORS
 from dragoman.dialects.a2a_v03.version import extensions_of, require_version
-from dragoman.dialects.dialect import Place
+from dragoman.dialects.dialect import place_of, unasked
 from dragoman.dialects.jsonrpc import Frame, error_reply, read_frame, read_params, require_json, result_reply
 from dragoman.dialects.kinds import NO_CONFIGURATION, Count, SendShape, error_data, send_task
 from dragoman.dialects.official_card import V03, card_reply, write_v03_card
 from dragoman.model.answers import (
     Accepted,
-    AgentPage,
     Answer,
-    CallbackList,
     Card,
-    Done,
-    Mail,
-    Noted,
-    Pong,
-    Registered,
-    Stream,
-    TaskPage,
-    Versions,
 )
 from dragoman.model.errors import DragomanError, NoExtendedCard, NotSupported, PushNotSupported, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.model.operations import Callback, CancelTask, GetCard, GetTask, Operation, SendTask, Unreadable
+from dragoman.model.operations import CancelTask, GetCard, GetTask, Operation, SendTask, Unreadable
 from dragoman.model.task import Task
 
 METHODS: Final = frozenset(
@@ -86,22 +76,8 @@ class V03Exchange(msgspec.Struct, frozen=True):
                 return self._task(task)
             case Card():
                 return self._card(answer)
-            case (
-                TaskPage()
-                | Stream()
-                | Versions()
-                | AgentPage()
-                | Registered()
-                | Pong()
-                | Callback()
-                | CallbackList()
-                | Noted()
-                | Mail()
-                | Done()
-            ):
-                raise AssertionError(f"no request of A2A 0.3 is answered by {type(answer).__name__}")
-            case _ as never:
-                assert_never(never)
+            case _:
+                raise unasked(answer, V03)
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal in 0.3's words."""
@@ -117,12 +93,11 @@ class V03Exchange(msgspec.Struct, frozen=True):
         return result_reply(self.frame.id, superset(shown) if self.asked.hybrid else shown)
 
     def _card(self, answer: Card) -> HttpReply:
-        agent, hub = answer.agent, self.request.hub
+        agent = answer.agent
         if self.request.route != CARD:
             # Who asks here has proved himself, and there is no more to show him than everybody sees.
             return self.refuse(NoExtendedCard() if agent.card.extended else NotSupported("There is no extended card."))
-        base = f"{hub}/agents/{agent.id}/{V03}/"
-        place = Place(hub_url=hub, base_url=base, owner=answer.owner, protected=answer.protected)
+        place = place_of(answer, self.request.hub, V03)
         return card_reply(self.request, write_v03_card(agent, place), agent.updated_at)
 
 

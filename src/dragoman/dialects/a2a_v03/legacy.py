@@ -8,11 +8,11 @@ from typing import Final
 
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.hints import HINTS, hints_of
-from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, unreadable
-from dragoman.dialects.kinds import JSON_OR_STREAM, error_of, failed, hear_object, refused_by, sent_once, wire_part
+from dragoman.dialects.jsonrpc import request_body
+from dragoman.dialects.kinds import JSON_OR_STREAM, hear_object, heard_result, sent_once, wire_part
 from dragoman.model.content import Message, Part, Role
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.model.json import JsonObject, is_object
+from dragoman.model.json import JsonObject
 
 LEGACY: Final = "legacy-0.1"
 _METHODS: Final = {Verb.SEND: "tasks/send", Verb.GET: "tasks/get", Verb.CANCEL: "tasks/cancel"}
@@ -39,14 +39,9 @@ def ask_legacy(outgoing: Outgoing) -> HttpRequest | None:
 
 def hear_legacy(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     """What an answer says; what 0.3 calls a context is a session here."""
-    refused = refused_by(reply, at)
-    if refused is not None:
-        return refused
-    result = read_reply(reply)
-    if isinstance(result, RpcError):
-        return failed(at, error_of(result))
-    if not is_object(result):
-        raise unreadable(reply)
+    result = heard_result(reply, at)
+    if isinstance(result, Heard):
+        return result
     return hear_object(outgoing, {**result, "contextId": result.get("sessionId")}, at)
 
 

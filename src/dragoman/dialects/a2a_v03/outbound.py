@@ -5,12 +5,10 @@ from typing import Final
 
 from dragoman.dialects.a2a_v03.version import VERSION
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
-from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, unreadable
-from dragoman.dialects.kinds import JSON_OR_STREAM, error_of, failed, hear_object, refused_by, sent_once, sent_params
+from dragoman.dialects.jsonrpc import RpcError, request_body, shows
+from dragoman.dialects.kinds import JSON_OR_STREAM, hear_object, heard_result, sent_once, sent_params
 from dragoman.dialects.shapes import may_hold_doubles, whole_numbers
-from dragoman.model.errors import BadAgentReply
 from dragoman.model.http import Headers, HttpReply, HttpRequest
-from dragoman.model.json import JsonObject, is_object
 
 # Never 1.0: servers of both versions then refuse the methods of 0.3.
 HEADERS: Final[Headers] = {**JSON_OR_STREAM, b"a2a-version": VERSION.encode()}
@@ -21,7 +19,6 @@ def ask_rpc(outgoing: Outgoing) -> HttpRequest | None:
     """The request for one verb; without the agent's own task id there is nothing to get or cancel."""
     task, asked = outgoing.task, outgoing.asked
     headers = {**HEADERS, **outgoing.headers}
-    params: JsonObject
     if outgoing.verb is Verb.SEND and outgoing.message is not None:
         params = sent_params(outgoing, outgoing.message)
         headers |= sent_once(outgoing)
@@ -37,14 +34,9 @@ def ask_rpc(outgoing: Outgoing) -> HttpRequest | None:
 
 def hear_rpc(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     """What an answer says. An error of the protocol is a failed task with the agent's words; rubbish raises."""
-    refused = refused_by(reply, at)
-    if refused is not None:
-        return refused
-    result = read_reply(reply)
-    if isinstance(result, RpcError):
-        return failed(at, error_of(result))
-    if not is_object(result):
-        raise unreadable(reply)
+    result = heard_result(reply, at)
+    if isinstance(result, Heard):
+        return result
     # Servers that are built on protobuf know no integers.
     return hear_object(outgoing, whole_numbers(result) if may_hold_doubles(reply.body) else result, at)
 
@@ -56,10 +48,4 @@ def probe(url: str) -> HttpRequest:
 
 def answers_probe(reply: HttpReply) -> bool:
     """Whether the answer shows that the method is spoken: only a complaint about the params does."""
-    if reply.status in (401, 403):
-        return True
-    try:
-        result = read_reply(reply)
-    except BadAgentReply:
-        return False
-    return isinstance(result, RpcError) and result.code in (-32602, -32600)
+    return shows(reply, lambda result: isinstance(result, RpcError) and result.code in (-32602, -32600))

@@ -5,7 +5,7 @@ caller who does not say `blocking` does not wait. A caller whose SDK encodes fil
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, assert_never
+from typing import Final
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -14,7 +14,7 @@ from dragoman.dialects.a2a_v03.answers import task_object
 from dragoman.dialects.a2a_v03.rest_errors import error_reply
 from dragoman.dialects.a2a_v03.rest_wire import files_in, given_message, is_encoded_twice, own_params, proto_task
 from dragoman.dialects.a2a_v03.version import extensions_of, require_version
-from dragoman.dialects.dialect import Level, Place, Route
+from dragoman.dialects.dialect import Level, Route, in_mount, place_of, unasked
 from dragoman.dialects.jsonrpc import bad_field
 from dragoman.dialects.kinds import SendShape, bad_param, send_task
 from dragoman.dialects.official_card import V03, card_reply, write_v03_card
@@ -23,18 +23,8 @@ from dragoman.dialects.refusals import JSON_HEADERS
 from dragoman.dialects.shapes import may_hold_doubles, whole_numbers
 from dragoman.model.answers import (
     Accepted,
-    AgentPage,
     Answer,
-    CallbackList,
     Card,
-    Done,
-    Mail,
-    Noted,
-    Pong,
-    Registered,
-    Stream,
-    TaskPage,
-    Versions,
 )
 from dragoman.model.errors import (
     BadFrame,
@@ -47,7 +37,7 @@ from dragoman.model.errors import (
 )
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_object
-from dragoman.model.operations import Callback, CancelTask, GetCard, GetTask, Operation, Unreadable
+from dragoman.model.operations import CancelTask, GetCard, GetTask, Operation, Unreadable
 from dragoman.model.task import Task
 
 _SEND: Final = "rest_send"
@@ -107,22 +97,8 @@ class RestExchange(msgspec.Struct, frozen=True):
                 return self._task(task)
             case Card():
                 return self._card(answer)
-            case (
-                TaskPage()
-                | Stream()
-                | Versions()
-                | AgentPage()
-                | Registered()
-                | Pong()
-                | Callback()
-                | CallbackList()
-                | Noted()
-                | Mail()
-                | Done()
-            ):
-                raise AssertionError(f"no request of A2A 0.3 is answered by {type(answer).__name__}")
-            case _ as never:
-                assert_never(never)
+            case _:
+                raise unasked(answer, V03)
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal, in the words of every client."""
@@ -134,12 +110,8 @@ class RestExchange(msgspec.Struct, frozen=True):
         return HttpReply(status=200, headers=JSON_HEADERS, body=_encode(body))
 
     def _card(self, answer: Card) -> HttpReply:
-        agent, hub = answer.agent, self.request.hub
-        base = f"{hub}/" if answer.is_hub else f"{hub}/agents/{agent.id}/"
-        if f"/{V03}/" in self.request.url:
-            base += f"{V03}/"
-        place = Place(hub_url=hub, base_url=base, owner=answer.owner, protected=answer.protected)
-        return card_reply(self.request, write_v03_card(agent, place), agent.updated_at)
+        place = place_of(answer, self.request.hub, V03 if in_mount(self.request, V03) else "")
+        return card_reply(self.request, write_v03_card(answer.agent, place), answer.agent.updated_at)
 
 
 def read_rest(request: HttpRequest) -> RestExchange:

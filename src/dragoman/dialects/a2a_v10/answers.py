@@ -1,10 +1,10 @@
 """What A2A 1.0 answers: the result of each operation, the same in JSON-RPC and over HTTP."""
 
 from dragoman.dialects.a2a_v10.requests import View, page_token
-from dragoman.dialects.a2a_v10.version import VERSION, in_mount, said_version
+from dragoman.dialects.a2a_v10.version import speaks_v10
 from dragoman.dialects.a2a_v10.wire import wire_message, wire_task
-from dragoman.dialects.dialect import Place
-from dragoman.dialects.official_card import card_reply, write_merged_card, write_v10_card
+from dragoman.dialects.dialect import place_of, unasked
+from dragoman.dialects.official_card import V10, card_reply, write_merged_card, write_v10_card
 from dragoman.model.answers import Accepted, Answer, Card, TaskPage
 from dragoman.model.errors import NoExtendedCard, NotSupported
 from dragoman.model.http import HttpReply, HttpRequest
@@ -28,21 +28,14 @@ def result_of(answer: Answer, view: View, hub_url: str) -> JsonObject:
         case Card():
             return _extended(answer, hub_url)
         case _:
-            raise AssertionError(f"no request of 1.0 is answered by {type(answer).__name__}")
+            raise unasked(answer, V10)
 
 
 def public_card(request: HttpRequest, answer: Card) -> HttpReply:
     """The card for everybody: of 1.0 alone for those who say that they speak it, else of both versions."""
     place = place_of(answer, request.hub)
-    pure = said_version(request) == VERSION or in_mount(request)
-    shown = write_v10_card(answer.agent, place) if pure else write_merged_card(answer.agent, place)
+    shown = write_v10_card(answer.agent, place) if speaks_v10(request) else write_merged_card(answer.agent, place)
     return card_reply(request, shown, answer.agent.updated_at)
-
-
-def place_of(answer: Card, hub_url: str) -> Place:
-    """Where the card's agent is called: at its base, or at the hub's root where it is the hub itself."""
-    base_url = f"{hub_url}/" if answer.is_hub else f"{hub_url}/agents/{answer.agent.id}/"
-    return Place(hub_url=hub_url, base_url=base_url, owner=answer.owner, protected=answer.protected)
 
 
 def _sent(task: Task, view: View) -> JsonObject:

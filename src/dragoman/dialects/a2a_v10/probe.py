@@ -6,8 +6,8 @@ import msgspec
 
 from dragoman.dialects.a2a_v10.errors import REASONS
 from dragoman.dialects.a2a_v10.outbound import HEADERS
-from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body
-from dragoman.model.errors import BadAgentReply, TaskNotFound
+from dragoman.dialects.jsonrpc import RpcError, request_body, shows
+from dragoman.model.errors import TaskNotFound
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, is_array, is_object
 
@@ -25,13 +25,7 @@ def probe(url: str) -> HttpRequest:
 
 def answers_probe(reply: HttpReply) -> bool:
     """Whether the answer shows that the method is spoken: any application error does."""
-    if reply.status in (401, 403):
-        return True
-    try:
-        result = read_reply(reply)
-    except BadAgentReply:
-        return False
-    return not (isinstance(result, RpcError) and result.code in _NO)
+    return shows(reply, lambda result: not (isinstance(result, RpcError) and result.code in _NO))
 
 
 def probe_rest(url: str) -> HttpRequest:

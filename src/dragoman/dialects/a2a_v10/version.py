@@ -4,6 +4,7 @@ import re
 from typing import Final
 from urllib.parse import parse_qsl
 
+from dragoman.dialects.dialect import in_mount
 from dragoman.model.errors import VersionNotSupported
 from dragoman.model.http import HttpRequest
 
@@ -34,13 +35,7 @@ def require_version(request: HttpRequest) -> None:
 
 def speaks_v10(request: HttpRequest) -> bool:
     """Whether a request is of 1.0 by what it says or by where it was sent: the mount of this version."""
-    return said_version(request) == VERSION or in_mount(request)
-
-
-def in_mount(request: HttpRequest) -> bool:
-    """Whether a request was sent to `/agents/{agent}/a2a-1.0`."""
-    segments = request.url.partition("?")[0].split("/")
-    return len(segments) > 3 and segments[1] == "agents" and segments[3] == MOUNT
+    return said_version(request) == VERSION or in_mount(request, MOUNT)
 
 
 def _in_query(url: str) -> str:

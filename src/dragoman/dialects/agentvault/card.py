@@ -15,7 +15,6 @@ from dragoman.dialects.dialect import Place
 from dragoman.dialects.text import shown_text
 from dragoman.dialects.times import wire_time
 from dragoman.model.agent import Agent, AgentCard, AuthScheme, Endpoint, Original, Provider, Skill
-from dragoman.model.answers import Card
 from dragoman.model.errors import BadParams
 from dragoman.model.fit import Feature
 from dragoman.model.json import JsonObject
@@ -176,12 +175,6 @@ def write_card(agent: Agent, place: Place) -> JsonObject:
         **{member: url for key, member in _LINKS.items() if is_web_url(url := (card.links or {}).get(key, ""))},
         "lastUpdated": wire_time(agent.updated_at),
     }
-
-
-def place_of(answer: Card, hub_url: str) -> Place:
-    """Where the card of an answer stands."""
-    base_url = f"{hub_url}/" if answer.is_hub else f"{hub_url}/agents/{answer.agent.id}/"
-    return Place(hub_url=hub_url, base_url=base_url, owner=answer.owner, protected=answer.protected)
 
 
 def human_readable_id(agent: Agent) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from dragoman.dialects.agentvault.answers import ERRORS, canceled, error_data, not_canceled, shown_task
-from dragoman.dialects.agentvault.card import place_of, write_card
+from dragoman.dialects.agentvault.card import write_card
 from dragoman.dialects.agentvault.registry import ROUTES, detail_reply, json_reply, read_registry
 from dragoman.dialects.agentvault.wire import (
     SLUG,
@@ -18,7 +18,7 @@ from dragoman.dialects.agentvault.wire import (
     TaskSendParams,
     read_message,
 )
-from dragoman.dialects.dialect import Exchange
+from dragoman.dialects.dialect import Exchange, place_of, unasked
 from dragoman.dialects.hints import read_hints
 from dragoman.dialects.jsonrpc import (
     Frame,
@@ -72,7 +72,7 @@ class RpcExchange(msgspec.Struct, frozen=True, gc=False):
             case Task():
                 return result_reply(self.frame.id, shown_task(answer))
             case _:
-                raise AssertionError(f"no AgentVault request is answered by {type(answer).__name__}")
+                raise unasked(answer, SLUG)
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal in AgentVault's words."""

@@ -11,7 +11,7 @@ from dragoman.dialects.agentvault.content import block_of, read_artifact, read_m
 from dragoman.dialects.agentvault.wire import STATES
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.hints import HINTS, conversation_of, hints_of
-from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, unreadable
+from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, shows, unreadable
 from dragoman.dialects.kinds import sent_once
 from dragoman.dialects.shapes import read_state
 from dragoman.dialects.times import retry_after_s
@@ -95,13 +95,7 @@ def probe(url: str) -> HttpRequest:
 
 def answers_probe(reply: HttpReply) -> bool:
     """Whether the answer shows that the method is spoken: any application error does."""
-    if reply.status in (401, 403):
-        return True
-    try:
-        result = read_reply(reply)
-    except BadAgentReply:
-        return False
-    return not (isinstance(result, RpcError) and result.code in _NO)
+    return shows(reply, lambda result: not (isinstance(result, RpcError) and result.code in _NO))
 
 
 def _task(outgoing: Outgoing, task: JsonObject, at: datetime) -> Heard:

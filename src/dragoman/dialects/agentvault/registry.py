@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from dragoman.dialects.agentvault.card import TEE, place_of, read_card, tee_label, write_card
-from dragoman.dialects.dialect import ErrorTable, wire_error
+from dragoman.dialects.agentvault.card import TEE, read_card, tee_label, write_card
+from dragoman.dialects.agentvault.wire import SLUG
+from dragoman.dialects.dialect import ErrorTable, place_of, unasked, wire_error
 from dragoman.dialects.jsonrpc import bad_field, require_json
 from dragoman.dialects.refusals import JSON_HEADERS, error_headers
 from dragoman.dialects.times import wire_time
@@ -124,7 +125,7 @@ class RegistryExchange(msgspec.Struct, frozen=True, gc=False):
             case Pong(echo=echo):
                 return json_reply(200, echo)
             case _:
-                raise AssertionError(f"no request to the registry is answered by {type(answer).__name__}")
+                raise unasked(answer, SLUG)
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal as AgentVault's registry gives it."""

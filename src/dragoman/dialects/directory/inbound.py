@@ -6,10 +6,11 @@ clients sends for everything.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, assert_never
+from typing import Final
 
 import msgspec
 
+from dragoman.dialects.dialect import unasked
 from dragoman.dialects.directory.answers import (
     STATUSES,
     bare_refusal,
@@ -24,19 +25,10 @@ from dragoman.dialects.directory.wire import CancelParams, DiscoverParams, TaskP
 from dragoman.dialects.jsonrpc import Frame, Id, header_text, read_frame, read_params, require_json, result_reply
 from dragoman.model.agent import Agent
 from dragoman.model.answers import (
-    Accepted,
     AgentPage,
     Answer,
-    CallbackList,
     Card,
-    Done,
-    Mail,
-    Noted,
-    Pong,
     Registered,
-    Stream,
-    TaskPage,
-    Versions,
 )
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import DragomanError, NotJson, TaskNotCancelable, UnknownMethod
@@ -44,7 +36,6 @@ from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.model.objects import parts_of_object
 from dragoman.model.operations import (
-    Callback,
     CancelTask,
     Discover,
     GetCard,
@@ -91,21 +82,8 @@ class DirectoryExchange(msgspec.Struct, frozen=True, kw_only=True):
                 return self._said(self._record(agent))
             case Registered(agent=agent):
                 return self._said({"status": "registered", "agentId": agent.id})
-            case (
-                Accepted()
-                | TaskPage()
-                | Stream()
-                | Versions()
-                | Pong()
-                | Callback()
-                | CallbackList()
-                | Noted()
-                | Mail()
-                | Done()
-            ):
-                raise AssertionError(f"no directory request is answered by {type(answer).__name__}")
-            case _ as never:
-                assert_never(never)
+            case _:
+                raise unasked(answer, SLUG)
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal: text and an HTTP status to a bare request, a number to a framed one."""

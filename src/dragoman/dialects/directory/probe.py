@@ -5,10 +5,9 @@ which it refuses.
 """
 
 from dragoman.dialects.directory.outbound import HEADERS
-from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body
-from dragoman.model.errors import BadAgentReply
+from dragoman.dialects.jsonrpc import RpcError, request_body, shows
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.model.json import is_array, is_object
+from dragoman.model.json import Json, is_array, is_object
 
 
 def probe(url: str) -> HttpRequest:
@@ -19,15 +18,7 @@ def probe(url: str) -> HttpRequest:
 
 def answers_probe(reply: HttpReply) -> bool:
     """Whether the answer lists agents, or says that the question was understood and not liked."""
-    if reply.status in (401, 403):
-        return True
-    try:
-        result = read_reply(reply)
-    except BadAgentReply:
-        return False
-    if isinstance(result, RpcError):
-        return result.code == -32602
-    return is_object(result) and is_array(result.get("agents"))
+    return shows(reply, _finds_or_complains)
 
 
 def probe_task(url: str) -> HttpRequest:
@@ -37,10 +28,10 @@ def probe_task(url: str) -> HttpRequest:
 
 def answers_task_probe(reply: HttpReply) -> bool:
     """Whether the answer complains about the params: whoever does knows the method."""
-    if reply.status in (401, 403):
-        return True
-    try:
-        result = read_reply(reply)
-    except BadAgentReply:
-        return False
-    return isinstance(result, RpcError) and result.code == -32602
+    return shows(reply, lambda result: isinstance(result, RpcError) and result.code == -32602)
+
+
+def _finds_or_complains(result: Json | RpcError) -> bool:
+    if isinstance(result, RpcError):
+        return result.code == -32602
+    return is_object(result) and is_array(result.get("agents"))

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from dragoman.dialects.dialect import Place
+from dragoman.dialects.official_card import read_skills
 from dragoman.dialects.official_card.members import bad_card, flag, member, objects, text, words
 from dragoman.dialects.official_card.security import v03_requirements, v03_schemes
 from dragoman.dialects.text import id_of_name, shown_text
@@ -52,7 +53,7 @@ def read_card(card: JsonObject) -> AgentCard:
         name=shown_text(name, 128),
         description=shown_text(text(card, "description") or "", 4096),
         version=shown_text(text(card, "version") or "1.0.0", 64),
-        skills=_skills(card),
+        skills=read_skills(card, _skill),
         endpoints=(Endpoint(dialect=SLUG, url=url, features=FEATURES | {Feature.STREAM} if streaming else FEATURES),),
         streaming=streaming,
         push=flag(capabilities, "pushNotifications"),
@@ -85,15 +86,6 @@ def write_card(agent: Agent, place: Place) -> JsonObject:
         shown["securitySchemes"] = v03_schemes()
         shown["security"] = v03_requirements(card.scopes_required or _SCOPES)
     return shown
-
-
-def _skills(card: JsonObject) -> tuple[Skill, ...]:
-    skills = [skill for each in objects(card.get("skills"))[:MAX_SKILLS] if (skill := _skill(each)) is not None]
-    if skills:
-        return tuple(skills)
-    # An agent without skills can still be talked to: it gets the one that every such agent has.
-    described = shown_text(text(card, "description") or "", 4096)
-    return (Skill(id="default", name="default", description=described, tags=("general",)),)
 
 
 def _skill(skill: JsonObject) -> Skill | None:

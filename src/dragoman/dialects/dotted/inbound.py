@@ -4,11 +4,11 @@ Does not decide anything: whether the caller may, and what becomes of it, is the
 """
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Final, assert_never
+from typing import Annotated, Final
 
 import msgspec
 
-from dragoman.dialects.dialect import Place
+from dragoman.dialects.dialect import in_mount, place_of, unasked
 from dragoman.dialects.dotted.answers import task_object
 from dragoman.dialects.dotted.card import SLUG, write_card
 from dragoman.dialects.jsonrpc import (
@@ -24,22 +24,12 @@ from dragoman.dialects.kinds import SendShape, bad_param, error_data, send_task
 from dragoman.dialects.refusals import JSON_HEADERS
 from dragoman.model.answers import (
     Accepted,
-    AgentPage,
     Answer,
-    CallbackList,
     Card,
-    Done,
-    Mail,
-    Noted,
-    Pong,
-    Registered,
-    Stream,
-    TaskPage,
-    Versions,
 )
 from dragoman.model.errors import DragomanError, NotSupported, PushNotSupported, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.model.operations import Callback, CancelTask, GetCard, GetTask, Operation, Unreadable
+from dragoman.model.operations import CancelTask, GetCard, GetTask, Operation, Unreadable
 from dragoman.model.task import Task
 
 ERRORS: Final = RPC_ERRORS
@@ -78,22 +68,8 @@ class DottedExchange(msgspec.Struct, frozen=True):
                 return result_reply(self.frame.id, task_object(task))
             case Card():
                 return HttpReply(status=200, headers=JSON_HEADERS, body=_encode(self._card(answer)))
-            case (
-                TaskPage()
-                | Stream()
-                | Versions()
-                | AgentPage()
-                | Registered()
-                | Pong()
-                | Callback()
-                | CallbackList()
-                | Noted()
-                | Mail()
-                | Done()
-            ):
-                raise AssertionError(f"no dotted request is answered by {type(answer).__name__}")
-            case _ as never:
-                assert_never(never)
+            case _:
+                raise unasked(answer, SLUG)
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal in dotted's words."""
@@ -104,12 +80,9 @@ class DottedExchange(msgspec.Struct, frozen=True):
         return reply
 
     def _card(self, answer: Card) -> object:
-        hub, agent = self.request.hub, answer.agent
-        base = f"{hub}/agents/{agent.id}/" if "agent" in self.request.params else f"{hub}/"
-        if self.request.url.split("/")[3:4] == [SLUG]:
-            base += f"{SLUG}/"  # Whoever looks there wants to talk there, where only dotted is spoken.
-        place = Place(hub_url=hub, base_url=base, owner=answer.owner, protected=answer.protected)
-        return write_card(agent, place)
+        # Whoever looks in the mount wants to talk there, where only dotted is spoken.
+        mount = SLUG if in_mount(self.request, SLUG) else ""
+        return write_card(answer.agent, place_of(answer, self.request.hub, mount))
 
 
 def read(request: HttpRequest) -> DottedExchange:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
-from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, unreadable
+from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, shows, unreadable
 from dragoman.dialects.kinds import JSON_OR_STREAM, error_of, failed, hear_object, refused_by, sent_once, sent_params
 from dragoman.dialects.times import wire_time
 from dragoman.model.errors import BadAgentReply
@@ -69,10 +69,4 @@ def answers_probe(reply: HttpReply) -> bool:
 
     Even one that says the method is unknown: the published server knows it by its other name alone.
     """
-    if reply.status in (401, 403):
-        return True
-    try:
-        result = read_reply(reply)
-    except BadAgentReply:
-        return False
-    return not (isinstance(result, RpcError) and result.code == _FELL_OVER)
+    return shows(reply, lambda result: not (isinstance(result, RpcError) and result.code == _FELL_OVER))

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from dragoman.dialects.dialect import Place
+from dragoman.dialects.dialect import place_of, unasked
 from dragoman.dialects.envelope.answers import assigned, json_reply, mail, pong, refusal, taken
 from dragoman.dialects.envelope.card import write_card
 from dragoman.dialects.envelope.checks import Checked, bad_field, checked, decoded, payload_of
@@ -96,9 +96,9 @@ class EnvelopeExchange(msgspec.Struct, frozen=True):
             case Mail():
                 return mail(answer)
             case Card():
-                return json_reply(write_card(answer.agent, self._place(answer)))
+                return json_reply(write_card(answer.agent, place_of(answer, self.request.hub)))
             case _:
-                raise AssertionError(f"no envelope request is answered by {type(answer).__name__}")
+                raise unasked(answer, SLUG)
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal as an error envelope that names the message it is about."""
@@ -108,11 +108,6 @@ class EnvelopeExchange(msgspec.Struct, frozen=True):
         """What the caller calls its task."""
         asked = self.operation
         return asked.alias if isinstance(asked, SendTask) and asked.alias else task.asked.alias or task.id
-
-    def _place(self, answer: Card) -> Place:
-        hub = self.request.hub
-        base = f"{hub}/" if answer.is_hub else f"{hub}/agents/{answer.agent.id}/"
-        return Place(hub_url=hub, base_url=base, owner=answer.owner, protected=answer.protected)
 
 
 def read(request: HttpRequest, *, lenient_ids: bool = False) -> EnvelopeExchange:

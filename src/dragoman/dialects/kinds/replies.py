@@ -8,7 +8,7 @@ import msgspec
 
 from dragoman.dialects.dialect import Heard, Outgoing
 from dragoman.dialects.hints import HINTS, hints_of
-from dragoman.dialects.jsonrpc import RpcError
+from dragoman.dialects.jsonrpc import RpcError, read_reply, unreadable
 from dragoman.dialects.kinds.objects import restored, wire_message
 from dragoman.dialects.shapes import read_message, read_task, unwrapped
 from dragoman.dialects.times import retry_after_s
@@ -92,6 +92,19 @@ def failed(at: datetime, error: DragomanError) -> Heard:
 def error_of(error: RpcError) -> DragomanError:
     """The agent's error: what the caller got wrong keeps that meaning, all else is the agent's failure."""
     return _KEPT.get(error.code, AgentError)(error.message, agent_code=error.code)
+
+
+def heard_result(reply: HttpReply, at: datetime) -> JsonObject | Heard:
+    """The object that an answer holds, or what its refusal means. Raises BadAgentReply for what is neither."""
+    refused = refused_by(reply, at)
+    if refused is not None:
+        return refused
+    result = read_reply(reply)
+    if isinstance(result, RpcError):
+        return failed(at, error_of(result))
+    if not is_object(result):
+        raise unreadable(reply)
+    return result
 
 
 def hear_object(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:

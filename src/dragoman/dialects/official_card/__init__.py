@@ -11,6 +11,7 @@ from dragoman.dialects.official_card.reading import (
     features_of,
     owns_v03_card,
     owns_v10_card,
+    read_skills,
     read_v03_card,
     read_v10_card,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "features_of",
     "owns_v03_card",
     "owns_v10_card",
+    "read_skills",
     "read_v03_card",
     "read_v10_card",
     "write_merged_card",

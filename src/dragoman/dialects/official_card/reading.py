@@ -3,6 +3,7 @@
 A card that says it in both versions at once is read as one of 1.0: its endpoints of 0.3 are found all the same.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -89,7 +90,7 @@ def _read(card: JsonObject, endpoints: tuple[Endpoint, ...], dialect: str) -> Ag
         name=shown_text(name, 128),
         description=shown_text(text(card, "description") or "", 4096),
         version=text(card, "version") or "1.0.0",
-        skills=_skills(card),
+        skills=read_skills(card, _skill),
         endpoints=endpoints,
         auth=read_schemes(card),
         streaming=flag(capabilities, "streaming"),
@@ -144,8 +145,9 @@ def _ranked(endpoints: tuple[Endpoint, ...] | list[Endpoint]) -> tuple[Endpoint,
     return tuple(sorted(dict.fromkeys(endpoints), key=lambda each: _RANKS[each.dialect, each.binding]))
 
 
-def _skills(card: JsonObject) -> tuple[Skill, ...]:
-    skills = [skill for each in objects(card.get("skills"))[:MAX_SKILLS] if (skill := _skill(each)) is not None]
+def read_skills(card: JsonObject, read_skill: Callable[[JsonObject], Skill | None]) -> tuple[Skill, ...]:
+    """The skills of a card, each read in its own way."""
+    skills = [skill for each in objects(card.get("skills"))[:MAX_SKILLS] if (skill := read_skill(each)) is not None]
     if skills:
         return tuple(skills)
     # An agent without skills can still be talked to: it gets the one that every such agent has.

@@ -4,12 +4,12 @@ Does not decide anything: whether the caller may, and what becomes of it, is the
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeVar, assert_never
+from typing import Final, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from dragoman.dialects.dialect import RPC, Place
+from dragoman.dialects.dialect import RPC, place_of, unasked
 from dragoman.dialects.jsonrpc import bad_field, header_text, require_json
 from dragoman.dialects.platform.answers import (
     accepted,
@@ -34,15 +34,8 @@ from dragoman.model.answers import (
     Accepted,
     AgentPage,
     Answer,
-    CallbackList,
     Card,
-    Done,
-    Mail,
-    Noted,
-    Pong,
     Registered,
-    Stream,
-    TaskPage,
     Versions,
 )
 from dragoman.model.content import Message, Role
@@ -110,25 +103,17 @@ class PlatformExchange(msgspec.Struct, frozen=True):
             case AgentPage():
                 return agent_page(answer)
             case Card():
-                return json_reply(200, write_card(answer.agent, self._place(answer)))
+                return json_reply(200, write_card(answer.agent, place_of(answer, self.request.hub)))
             case Registered():
                 return registered(answer, self.request.hub)
             case Versions():
                 return versions_page(answer)
-            case TaskPage() | Stream() | Pong() | Callback() | CallbackList() | Noted() | Mail() | Done():
-                raise AssertionError(f"no platform request is answered by {type(answer).__name__}")
-            case _ as never:
-                assert_never(never)
+            case _:
+                raise unasked(answer, SLUG)
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal in the platform's words, with the id the call would have had."""
         return refusal(TASK_PREFIX + self.request.id, self.request.at, error)
-
-    def _place(self, answer: Card) -> Place:
-        hub = self.request.hub
-        return Place(
-            hub_url=hub, base_url=f"{hub}/agents/{answer.agent.id}/", owner=answer.owner, protected=answer.protected
-        )
 
 
 def read(request: HttpRequest) -> PlatformExchange:

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from dragoman.dialects.dialect import Place
+from dragoman.dialects.dialect import place_of
 from dragoman.dialects.platform.card import write_card
 from dragoman.dialects.times import wire_time
 from dragoman.hub.authorize import may_change
@@ -142,6 +142,5 @@ def _probe_of(answer: object) -> JsonObject:
 def _with_card(answer: object, request: HttpRequest) -> JsonObject:
     assert isinstance(answer, Card)  # noqa: S101 - what is asked for here
     item = shown(answer.agent, request.hub, owner=answer.owner)
-    place = Place(hub_url=request.hub, base_url=f"{request.hub}/agents/{answer.agent.id}/", owner=answer.owner)
-    item["card"] = write_card(answer.agent, place)
+    item["card"] = write_card(answer.agent, place_of(answer, request.hub))
     return item
