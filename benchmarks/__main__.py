@@ -13,13 +13,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import agent, call, latency, machine, profile, report, start, wrk
+from benchmarks import accept, agent, call, fanout, idle_streams, latency, machine, profile, report, start, stream, wrk
 from benchmarks.compare import checkout
 from benchmarks.place import LOAD_CORE, ROOT, Void, scratch
 from benchmarks.rounds import Options
 
-SCRIPTS: Final = {"call": call.run, "agent": agent.run, "latency": latency.run, "start": start.run}
-EXTRA: Final = {"profile": profile.run}
+SCRIPTS: Final = {
+    "call": call.run,
+    "agent": agent.run,
+    "latency": latency.run,
+    "accept": accept.run,
+    "stream": stream.run,
+    "idle_streams": idle_streams.run,
+    "fanout": fanout.run,
+    "start": start.run,
+}
+EXTRA: Final = {
+    "profile": profile.run,
+    "profile_accept": profile.run_accept,
+    "profile_queue": profile.run_queue,
+    "profile_stream": profile.run_stream,
+}
 MOST_ROUNDS, LONGEST_S = 50, 60.0
 
 
@@ -59,7 +73,7 @@ def _run(asked: argparse.Namespace) -> dict[str, Any]:
             hubs[name] = place
         os.sched_setaffinity(0, {LOAD_CORE})
         rounds, seconds = (3, 1.0) if asked.quick else (asked.rounds, asked.seconds)
-        options = Options(rounds=rounds, seconds=seconds, hubs=hubs)
+        options = Options(rounds=rounds, seconds=seconds, hubs=hubs, quick=asked.quick)
         facts = machine.describe(folder)
         machine.show(facts)
         print(f"method   {rounds} interleaved rounds of {seconds:g} s; 1.4x or less between runs is a tie")

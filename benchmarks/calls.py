@@ -2,7 +2,8 @@
 
 The agent at the far end gives back what it was told. Each request has an id of its own, in `X-Trace-ID` and in its
 input; a right answer has status 200, that id in its result (and, where the wire has one, in its trace or frame), and
-the expected text. So an answer that belongs to another request, or to none, is a wrong one.
+the expected text. So an answer that belongs to another request, or to none, is a wrong one. A call that is only
+accepted is answered before there is a result: there the database is asked at the end.
 """
 
 import json
@@ -22,17 +23,20 @@ ID: Final = "(trace_[0-9a-f]{32})"
 CALL_ID: Final = r'"call_id":\s*"([^"]+)"'
 TASK_ID: Final = r'"task":\s*\{"id":\s*"([^"]+)"'
 CALL_PATH: Final = "/v1/a2a/call"
+ACCEPT_PATH: Final = "/v1/a2a/call/async"
 
 
 class Wanted(NamedTuple):
     """Regular expressions that a right answer matches; those with a group must all give the request's id.
 
-    `call_id` finds what the server calls it, where it says so: that must be in its database at the end.
+    `call_id` finds what the server calls it, where it says so: that must be in its database at the end. An answer that
+    gives nothing back of what was asked has no `ids`; then no two answers may have one `call_id`.
     """
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     call_id: str | None = None
+    status: int = 200
 
     def named(self, reply: Reply) -> list[str]:
         """The call's id in that answer, if the answer has one."""
@@ -41,7 +45,7 @@ class Wanted(NamedTuple):
     def fault(self, reply: Reply, id_: str) -> str | None:
         """What is wrong with the answer to that request, or None."""
         body = reply.body.decode(errors="replace")
-        if reply.status != 200:
+        if reply.status != self.status:
             return f"status {reply.status}: {body[:500]}"
         for pattern in self.ids:
             found = re.search(pattern, body, re.DOTALL)
@@ -70,19 +74,20 @@ def new_prefix() -> str:
 
 def platform_call(endpoint: Endpoint, agent_id: str, token: str, *, unique_header: str | None = None) -> Call:
     """A synchronous call in the platform dialect; `unique_header` carries the id too (an idempotency key)."""
-    body = {
-        "target_agent_id": agent_id,
-        "skill": "echo",
-        "input": {"echo": PLACEHOLDER.decode(), "query": QUERY, "max_results": 3},
-        "options": {"timeout_ms": 30000, "priority": "normal"},
-        "context": {"metadata": {"user_id": "usr_abc", "org_id": "org_xyz"}},
-    }
+    body = _platform_body(agent_id, timeout_ms=30_000)
     headers = {"Authorization": f"Bearer {token}"}
     if unique_header is not None:
         headers[unique_header] = PLACEHOLDER.decode()
     texts = (r'"status":\s*"completed"', re.escape(QUERY))
     wanted = Wanted((rf'"result":.*?"echo":\s*"{ID}"', rf'"trace_id":\s*"{ID}"'), texts, CALL_ID)
     return Call(endpoint, _request(endpoint, CALL_PATH, headers, body), wanted)
+
+
+def accepted_call(endpoint: Endpoint, agent_id: str, token: str) -> Call:
+    """The same call, to be carried out later; with time enough to wait its turn behind all the others."""
+    body = _platform_body(agent_id, timeout_ms=3_600_000)
+    wanted = Wanted((), (r'"status":\s*"queued"',), CALL_ID, status=202)
+    return Call(endpoint, _request(endpoint, ACCEPT_PATH, {"Authorization": f"Bearer {token}"}, body), wanted)
 
 
 def a2a_call(endpoint: Endpoint, path: str = "/", *, token: str | None = None, framed: bool = True) -> Call:
@@ -126,6 +131,16 @@ def echo_card(url: str) -> dict[str, Any]:
         "defaultInputModes": ["text/plain", "application/json"],
         "defaultOutputModes": ["text/plain", "application/json"],
         "skills": [{"id": "echo", "name": "Echo", "description": "Gives back its input.", "tags": ["echo"]}],
+    }
+
+
+def _platform_body(agent_id: str, *, timeout_ms: int) -> dict[str, Any]:
+    return {
+        "target_agent_id": agent_id,
+        "skill": "echo",
+        "input": {"echo": PLACEHOLDER.decode(), "query": QUERY, "max_results": 3},
+        "options": {"timeout_ms": timeout_ms, "priority": "normal"},
+        "context": {"metadata": {"user_id": "usr_abc", "org_id": "org_xyz"}},
     }
 
 

@@ -28,9 +28,9 @@ from dragoman.ports.clock import SystemClock
 from dragoman.ports.store import CALLS, Growth, NewJob, Opening
 
 
-def opened(task_id: str, at: datetime) -> Task:
+def opened(task_id: str, at: datetime, message: Message | None = None) -> Task:
     """A call as the hub opens it."""
-    message = Message(id=f"msg_{task_id}", role=Role.USER, parts=(Data(value={"text": "x" * 38}),))
+    message = message or Message(id=f"msg_{task_id}", role=Role.USER, parts=(Data(value={"text": "x" * 38}),))
     return Task(
         id=task_id,
         tenant="default",

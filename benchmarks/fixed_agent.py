@@ -44,7 +44,7 @@ class Answering(asyncio.Protocol):
             answer = (
                 b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
             )
-            if self.delay_s:
+            if self.delay_s and not head.startswith(b"GET"):
                 asyncio.get_running_loop().call_later(self.delay_s, self.transport.write, answer)
             else:
                 self.transport.write(answer)

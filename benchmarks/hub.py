@@ -1,12 +1,13 @@
 """The peer that all this is about: `dragoman serve` of one checkout, with SQLite on the disk that was measured."""
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.calls import Call, a2a_call, platform_call
+from benchmarks.calls import Call, a2a_call, accepted_call, platform_call
 from benchmarks.http import Endpoint
-from benchmarks.ledger import Ledger, check_hub
+from benchmarks.ledger import Ledger, check_hub, left_hub
 from benchmarks.place import ROOT, SERVER_CORE, Void
 from benchmarks.processes import Server
 from tests.support.ports import free_port
@@ -17,7 +18,16 @@ UNLIMITED: Final = {"requests_per_minute": 100_000_000, "requests_per_hour": 1_0
 class Hub:
     """A hub with its own data directory, from `start` until its server is stopped."""
 
-    def __init__(self, folder: Path, *, name: str = "hub", root: Path = ROOT, wrapper: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        name: str = "hub",
+        root: Path = ROOT,
+        wrapper: tuple[str, ...] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`settings` are those of the environment."""
         self.name = name
         self.endpoint = Endpoint(free_port())
         self.data = folder / name.replace("@", "-")
@@ -29,7 +39,7 @@ class Hub:
             [str(root / ".venv" / "bin" / "python"), *module, *serve, "--data", str(self.data), "--log", "json"],
             core=SERVER_CORE,
             log=folder / f"{self.data.name}.log",
-            environment={"DRAGOMAN_ADMIN_TOKEN": self.admin_token},
+            environment={"DRAGOMAN_ADMIN_TOKEN": self.admin_token, **(settings or {})},
         )
 
     def start(self) -> float:
@@ -49,6 +59,10 @@ class Hub:
         """A call of an agent in the platform dialect."""
         return platform_call(self.endpoint, agent_id, self.caller_token, unique_header=unique_header)
 
+    def accepted_call(self, agent_id: str) -> Call:
+        """A call that is to be carried out later."""
+        return accepted_call(self.endpoint, agent_id, self.caller_token)
+
     def official_call(self, agent_id: str) -> Call:
         """The same by A2A 1.0, at the agent's base on the hub."""
         return a2a_call(self.endpoint, f"/agents/{agent_id}/", token=self.caller_token)
@@ -59,6 +73,10 @@ class Hub:
         if not there:
             print(f"  {self.name} has nothing at /agents/{agent_id}/: A2A 1.0 callers are left out")
         return there
+
+    def left(self) -> int:
+        """How many calls it has not carried out yet."""
+        return left_hub(self.data / "hub.db")
 
     def check(self, ledger: Ledger) -> dict[str, Any]:
         """What its database holds, compared with its answers; after `stop`."""

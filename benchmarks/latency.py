@@ -1,16 +1,12 @@
 """`latency`: what the hub adds to one caller's wait, beside one durable commit on the same disk in the same minutes."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import report
 from benchmarks.calls import Call, a2a_call, echo_card
 from benchmarks.latency_rounds import Latency, follow
-from benchmarks.place import ROOT, SERVER_CORE, Void
-from benchmarks.processes import confine
+from benchmarks.processes import run_alone
 from benchmarks.rounds import WARM_UP_S, Options, Spread, spread
 from benchmarks.stage import Stage
 
@@ -98,18 +94,7 @@ def show_noise(direct: list[Latency], commits: list[dict[str, float]]) -> bool:
 
 def lone_commit(folder: Path, seconds: float) -> dict[str, float]:
     """p50 and p99 of commits made one at a time on the server's core."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.commit", str(folder), str(seconds)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=seconds + 30,
-        check=False,
-        preexec_fn=lambda: confine(SERVER_CORE),
-    )
-    if done.returncode != 0:
-        raise Void(f"The commit loop failed: {done.stderr}")
-    return json.loads(done.stdout)
+    return run_alone("benchmarks.commit", folder, seconds=seconds)
 
 
 def _columns(rounds: list[Latency], direct: list[Latency]) -> tuple[str, str, str, str]:

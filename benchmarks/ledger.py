@@ -4,6 +4,7 @@ Requests that were in flight when wrk stopped may or may not have reached the di
 """
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,12 +22,12 @@ WHERE whole IS NOT 1
 """
 # The hub, calls with rows of their own: an event's key is the task's number and, in the last 20 bits, its own.
 HUB_GAPS: Final = """
-SELECT count(*) FROM task LEFT JOIN
-  (SELECT key >> 20 AS of, count(*) AS many, min(key & 1048575) AS least, max(key & 1048575) AS most
-   FROM event GROUP BY key >> 20) ON of = number
-WHERE log IS NULL AND NOT (many IS last_seq AND least IS 1 AND most IS last_seq)
+SELECT count(*) FROM task WHERE log IS NULL AND last_seq <>
+  (SELECT CASE WHEN min(key & 1048575) = 1 AND max(key & 1048575) = count(*) THEN count(*) ELSE -1 END
+   FROM event WHERE key > number << 20 AND key <= number << 20 | 1048575)
 """
 HUB_COMPLETED: Final = 4
+REQUEST_ID: Final = re.compile(rb"trace_[0-9a-f]{32}")
 
 
 class Answers(NamedTuple):
@@ -73,6 +74,34 @@ def check_hub(file: Path, ledger: Ledger) -> dict[str, Any]:
             _, events = msgspec.msgpack.decode(log)
             gaps += last != 1 + len(events)
         return _settled(db, ledger, completed=completed, rows=rows, gaps=gaps)
+
+
+def check_carried(file: Path) -> int:
+    """How many accepted calls the hub has carried out: all of them, each with the answer to itself, else Void."""
+    known: set[bytes] = set()
+    with _opened(file) as db:
+        left = _number(db, "SELECT count(*) FROM job")
+        for id_, state, doc in db.execute("SELECT id, state, doc FROM task WHERE doc IS NOT NULL AND state <> 6"):
+            # What was asked, where the call went and what came back all have the request's id in them.
+            ids = set(REQUEST_ID.findall(doc))
+            if state != HUB_COMPLETED or len(ids) != 1 or not ids.isdisjoint(known):
+                raise Void(f"{id_} was accepted and ended in state {state}, with the ids {ids}")
+            known |= ids
+    if left:
+        raise Void(f"{left} accepted calls are still in the queue")
+    return len(known)
+
+
+def left_hub(file: Path) -> int:
+    """How many calls the hub has in its queue, or at work."""
+    with _opened(file) as db:
+        return _number(db, "SELECT count(*) FROM job")
+
+
+def left_naive(file: Path) -> int:
+    """How many calls the control has accepted and not carried out."""
+    with _opened(file) as db:
+        return _number(db, "SELECT count(*) FROM task WHERE state <> 'completed'")
 
 
 def _settled(db: sqlite3.Connection, ledger: Ledger, *, completed: int, rows: int, gaps: int) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.calls import Call, platform_call
+from benchmarks.calls import Call, accepted_call, platform_call
 from benchmarks.http import Endpoint
-from benchmarks.ledger import Ledger, check_naive
+from benchmarks.ledger import Ledger, check_naive, left_naive
 from benchmarks.place import ROOT, SERVER_CORE
 from benchmarks.processes import Server
 from tests.support.peers import install
@@ -62,6 +62,14 @@ class NaiveHub:
     def call(self) -> Call:
         """The call it is asked to carry."""
         return platform_call(self.endpoint, "agt_echo", self.token)
+
+    def accepted_call(self) -> Call:
+        """A call that it is to carry out later."""
+        return accepted_call(self.endpoint, "agt_echo", self.token)
+
+    def left(self) -> int:
+        """How many calls it has not carried out yet."""
+        return left_naive(self.file)
 
     def check(self, ledger: Ledger) -> dict[str, Any]:
         """What its database holds, compared with its answers; after `stop`."""

@@ -34,6 +34,15 @@ http {
   $content
 }
 """)
+STREAMS: Final = Template("""
+  upstream agent { server 127.0.0.1:$upstream; keepalive 128; keepalive_requests 1000000000; }
+  server {
+    listen 127.0.0.1:$port;
+    location / {
+      proxy_pass http://agent; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+    }
+  }
+""")
 AGENT: Final = Template("""
   server {
     listen 127.0.0.1:$port;
@@ -81,6 +90,11 @@ def fixed_agent(folder: Path) -> Nginx:
     """The agent at the far end of every call whose rate is measured, on the load's core."""
     card = json.dumps(echo_card("/"))
     return Nginx(folder / "agent", AGENT, core=LOAD_CORE, card=card, answer=echo_answer("$http_x_trace_id"))
+
+
+def stream_proxy(folder: Path, upstream: Endpoint) -> Nginx:
+    """The floor of a stream: each piece is passed on as it comes."""
+    return Nginx(folder / "streams", STREAMS, core=SERVER_CORE, upstream=str(upstream.port))
 
 
 def proxy(folder: Path, upstream: Endpoint) -> Nginx:

@@ -4,16 +4,18 @@ CPU seconds are those of the whole process tree, threads and ended children incl
 """
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
 from benchmarks.http import Endpoint
-from benchmarks.place import Void
+from benchmarks.place import ROOT, SERVER_CORE, Void
 
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 40.0  # a hub drains for 30 s at most
@@ -74,9 +76,31 @@ class Server:
         if self._output is not None:
             self._output.close()
 
+    def kill(self) -> None:
+        """End it as a power cut would: nothing is finished, nothing is flushed."""
+        if self._process is not None:
+            self._process.kill()
+        self.stop()
+
     def said(self) -> str:
         """The end of what it wrote to its log."""
         return self.log.read_text(errors="replace")[-2000:].strip() if self.log.exists() else ""
+
+
+def run_alone(module: str, *arguments: object, seconds: float) -> dict[str, float]:
+    """Run a program of ours for so long on the server's core; the figures that it prints. Void when it fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments), str(seconds)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=seconds + 30,
+        check=False,
+        preexec_fn=lambda: confine(SERVER_CORE),
+    )
+    if done.returncode != 0:
+        raise Void(f"{module} failed: {done.stderr}")
+    return json.loads(done.stdout)
 
 
 def confine(core: int) -> None:
@@ -116,6 +140,11 @@ def cpu_s(pid: int) -> float:
         fields = stat.rpartition(")")[2].split()
         ticks += sum(int(value) for value in fields[11:15])
     return ticks / TICKS_PER_S
+
+
+def exact_cpu_s(pid: int) -> float:
+    """The same to the nanosecond, for the living alone: where little is used, a tick is much."""
+    return sum(sum(thread_cpu_s(each).values()) for each in tree(pid))
 
 
 def thread_cpu_s(pid: int) -> dict[str, float]:

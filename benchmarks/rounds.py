@@ -25,6 +25,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     seconds: float
     hubs: Mapping[str, Path]
+    quick: bool = False
 
 
 class Contender(NamedTuple):
@@ -77,11 +78,12 @@ def measure(contenders: Sequence[Contender], connections: int, options: Options,
             ledger = tally.setdefault(each.name, Ledger())
             warm = wrk.run(each.call, connections, WARM_UP_S, folder)
             ledger.add(Answers(warm.answered, warm.names), connections)
-            found[each.name].append(_one(each, connections, options.seconds, folder, ledger))
+            found[each.name].append(one_round(each, connections, options.seconds, folder, ledger))
     return found
 
 
-def _one(contender: Contender, connections: int, seconds: float, folder: Path, ledger: Ledger) -> Measured:
+def one_round(contender: Contender, connections: int, seconds: float, folder: Path, ledger: Ledger) -> Measured:
+    """Load one contender for so long; what it did, and what that cost it."""
     before, threads = cpu_s(contender.pid), thread_cpu_s(contender.pid)
     load = wrk.run(contender.call, connections, seconds, folder)
     used = max(cpu_s(contender.pid) - before, 0.01)

@@ -1,7 +1,7 @@
 """The servers of one run: the agent at the far end, the peers in the middle, all stopped when the block ends."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -57,6 +57,20 @@ class DelayedAgent:
         self.server.start(self.endpoint, "/ready")
 
 
+class Program:
+    """A program of ours that listens: `python -m MODULE PORT`."""
+
+    def __init__(self, folder: Path, module: str, *, core: int) -> None:
+        self.endpoint = Endpoint(free_port())
+        command = [str(ROOT / ".venv" / "bin" / "python"), "-m", module, str(self.endpoint.port)]
+        log = folder / f"{module}.log"
+        self.server = Server(command, core=core, log=log, environment={"PYTHONPATH": str(ROOT)})
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.server.start(self.endpoint, "/ready")
+
+
 class Stage(contextlib.ExitStack):
     """Starts peers, remembers what each answered, and checks their databases at the end."""
 
@@ -83,6 +97,12 @@ class Stage(contextlib.ExitStack):
         self.run(peer)
         return peer.endpoint
 
+    def program(self, module: str, *, core: int) -> Program:
+        """Start a program of ours."""
+        peer = Program(self.folder, module, core=core)
+        self.run(peer)
+        return peer
+
     def floor(self, upstream: Endpoint) -> list[Contender]:
         """Start the nginx that only passes on; nobody where nginx is missing."""
         if nginx.program() is None:
@@ -98,13 +118,20 @@ class Stage(contextlib.ExitStack):
         self.run(peer)
         return peer
 
-    def hubs(self, upstream: Endpoint) -> list[Hub]:
+    def hubs(
+        self,
+        upstream: Endpoint,
+        *,
+        suffix: str = "",
+        settings: Mapping[str, str] | None = None,
+        card: Callable[[str], dict[str, Any]] = echo_card,
+    ) -> list[Hub]:
         """Start the hub of every checkout, with that agent registered and a key to call it."""
         found: list[Hub] = []
         for name, root in self.options.hubs.items():
-            hub = Hub(self.folder, name=name, root=root)
+            hub = Hub(self.folder, name=name + suffix, root=root, settings=settings)
             self.run(hub)
-            hub.register(AGENT_ID, echo_card(upstream.url))
+            hub.register(AGENT_ID, card(upstream.url))
             hub.make_key()
             found.append(hub)
         return found

@@ -17,7 +17,7 @@ from benchmarks.processes import confine
 SCRIPT: Final = """
 local pieces, ids, texts, prefix, call_id = {@pieces}, {@ids}, {@texts}, @prefix, @call_id
 local names
-local sent, number = {}, 0
+local sent, number, known = {}, 0, {}
 answered, wrong, fault = 0, 0, ""
 local threads = {}
 function setup(thread) threads[#threads + 1] = thread end
@@ -28,19 +28,24 @@ function request()
   return table.concat(pieces, id)
 end
 local function check(status, body)
-  if status ~= 200 then return "status " .. status end
-  local id = string.match(body, ids[1])
-  if not id or not sent[id] then return "an id that was not asked, or twice" end
-  for i = 2, #ids do
-    if string.match(body, ids[i]) ~= id then return "two ids in one answer" end
+  if status ~= @status then return "status " .. status end
+  if #ids > 0 then
+    local id = string.match(body, ids[1])
+    if not id or not sent[id] then return "an id that was not asked, or twice" end
+    for i = 2, #ids do
+      if string.match(body, ids[i]) ~= id then return "two ids in one answer" end
+    end
+    sent[id] = nil
   end
   for i = 1, #texts do
     if not string.find(body, texts[i]) then return "missing " .. texts[i] end
   end
-  sent[id] = nil
   if call_id then
+    local name = string.match(body, call_id)
+    if not name or (#ids == 0 and known[name]) then return "a call without a name, or two with one" end
+    if #ids == 0 then known[name] = true end
     names = names or io.open(@names, "w")
-    names:write(string.match(body, call_id) or "", "\\n")
+    names:write(name, "\\n")
   end
 end
 function response(status, headers, body)
@@ -118,6 +123,7 @@ def _script(call: Call, names: Path) -> str:
         "@prefix": _lua(new_prefix()),
         "@call_id": _lua(_pattern(call.wanted.call_id)) if call.wanted.call_id else "nil",
         "@names": _lua(str(names)),
+        "@status": str(call.wanted.status),
     }
     script = SCRIPT
     for name, value in values.items():

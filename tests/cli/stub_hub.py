@@ -25,6 +25,10 @@ CALLED = {
     "completed_at": "2026-01-12T10:00:02.403Z",
     "duration_ms": 2400,
 }
+PUBLIC: Mapping[str, JsonObject] = {
+    "/": {"name": "dragoman", "version": "9.9.9", "status": "ok"},
+    "/readyz": {"status": "ok"},
+}
 KEY_ID = "k7f2Qx0aZ91b"
 TRACE = {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "span_id": "00f067aa0ba902b7"}
 
@@ -109,6 +113,27 @@ def some_agents() -> dict[str, JsonObject]:
     }
 
 
+def some_deliveries() -> list[JsonObject]:
+    shared: JsonObject = {
+        "event": 3,
+        "caller": "key:k7f2Qx0aZ91b",
+        "replays": 0,
+        "last_attempt_at": "2026-01-12T10:00:00.000Z",
+        "created_at": "2026-01-12T10:00:00.000Z",
+        "enabled": True,
+        "disabled_reason": None,
+    }
+    different = [
+        ("dlv_3", "parked", "http://127.0.0.1:9/done", 8, "HTTP 500", None),
+        ("dlv_2", "pending", "http://127.0.0.1:9/done", 1, "connection refused", "2036-01-12T10:05:00.000Z"),
+        ("dlv_1", "disabled", "https://gone.example/hook", 1, "HTTP 410", None),
+    ]
+    names = ("id", "state", "url", "attempts", "last_answer", "next_attempt_at")
+    return [
+        {**dict(zip(names, each, strict=True)), "call_id": f"a2a_call_{each[0][-1]}", **shared} for each in different
+    ]
+
+
 class StubHub:
     """The server; `requests` is what it was asked, `answers` what a test wants it to say."""
 
@@ -118,6 +143,7 @@ class StubHub:
         self.token = token
         self.agents = some_agents()
         self.keys: dict[str, JsonObject] = {KEY_ID: {"key_id": KEY_ID, "name": "old", "scopes": ["a2a:call"]}}
+        self.deliveries: dict[str, JsonObject] = {one["id"]: one for one in some_deliveries()}
         self.requests: list[Seen] = []
         self.answers: dict[tuple[str, str], tuple[int, Json]] = {}
         self.asked = threading.Event()
@@ -185,10 +211,8 @@ class StubHub:
         given = self.answers.get((seen.method, seen.path))
         if given is not None:
             return given
-        if seen.path == "/":
-            return 200, {"name": "dragoman", "version": "9.9.9", "status": "ok"}
-        if seen.path == "/readyz":
-            return 200, {"status": "ok"}
+        if seen.path in PUBLIC:
+            return 200, PUBLIC[seen.path]
         if self.token is not None and seen.headers.get("authorization") != f"Bearer {self.token}":
             return 401, refusal("AUTHORIZATION_ERROR", "Send a valid key: Authorization: Bearer ap_…")
         parts = seen.path.strip("/").split("/")
@@ -205,6 +229,8 @@ class StubHub:
                 return self._agents(seen, rest)
             case _, ["v1", "keys", *rest]:
                 return self._keys(seen, rest)
+            case _, ["v1", "deliveries", *rest]:
+                return self._deliveries(seen, rest)
             case "GET", ["v1", "settings"]:
                 items = [
                     {"setting": "host", "value": "0.0.0.0", "source": "flag --host"},
@@ -269,6 +295,26 @@ class StubHub:
             return 201, {**item, "key": f"ap_{key_id}_{'0123456789abcdef' * 3}", "signing_secret": "whsec_c2VjcmV0"}
         self.keys[rest[0]]["revoked_at"] = "2026-01-12T11:00:00.000Z"
         return 200, self.keys[rest[0]]
+
+    def _deliveries(self, seen: Seen, rest: list[str]) -> tuple[int, Json]:
+        if not rest:
+            fitting = [
+                one
+                for one in self.deliveries.values()
+                if seen.query.get("state") in (None, one["state"]) and seen.query.get("url") in (None, one["url"])
+            ]
+            page, cursor = paged(fitting, seen.query)
+            return 200, {"items": page, "next_cursor": cursor}
+        if rest == ["replay"]:
+            known = [self.deliveries[each] for each in seen.body["ids"] if each in self.deliveries]
+            for one in known:
+                one["state"] = "pending"
+            return 200, {"items": known, "next_cursor": None}
+        found = self.deliveries.get(rest[0])
+        if found is None:
+            return 404, refusal("NOT_FOUND", "There is no such delivery.")
+        found |= {"state": "pending"} if rest[1:] == ["replay"] else seen.body
+        return 200, found
 
 
 def paged(items: list[JsonObject], query: Mapping[str, str]) -> tuple[list[JsonObject], str | None]:

@@ -82,3 +82,22 @@ def test_closing_ends_every_subscription_after_what_was_said(bus: Bus) -> None:
             assert [item async for item in heard] == [Lost.LOST, Said(topic="ev.1", data=b"last words")]
 
     run(scenario())
+
+
+def test_one_that_is_called_may_listen_to_a_prefix_and_leave_while_it_is_called(bus: Bus) -> None:
+    async def scenario() -> None:
+        heard: list[Said | Lost] = []
+
+        def hear(said: Said | Lost) -> None:
+            heard.append(said)
+            if len(heard) == 3:
+                leave()
+
+        leave = bus.listen("ev.*", hear)
+        assert bus.wants("ev.9")
+        for topic in ("ev.1", "reg.changed", "ev.2", "ev.3"):
+            bus.publish(topic, b"")
+        assert heard == [Lost.LOST, Said(topic="ev.1", data=b""), Said(topic="ev.2", data=b"")]
+        assert not bus.wants("ev.9")
+
+    run(scenario())

@@ -79,20 +79,6 @@ def test_a_job_due_later_waits_for_its_time(store: Running, clock: ManualClock) 
     run(scenario())
 
 
-def test_a_parked_job_is_not_claimed(store: Running, clock: ManualClock) -> None:
-    async def scenario() -> None:
-        async with store() as running:
-            owner = await running.begin_epoch("r")
-            await open_call(running, clock)
-            (job,) = await running.lease([CALLS], 10, owner)
-            assert await running.park(job, "gave up")
-            assert not await running.finish(job)
-            clock.advance(1e6)
-            assert await running.lease([CALLS], 10, await running.begin_epoch("r")) == []
-
-    run(scenario())
-
-
 def test_a_new_life_takes_over_and_the_old_one_changes_nothing_more(store: Running, clock: ManualClock) -> None:
     async def scenario() -> None:
         async with store() as running:
@@ -107,7 +93,6 @@ def test_a_new_life_takes_over_and_the_old_one_changes_nothing_more(store: Runni
             assert new.epoch > old.epoch
             assert not await running.finish(job)
             assert not await running.retry(job, clock.now())
-            assert not await running.park(job, "late")
             assert await running.lease([CALLS], 10, old) == []
             late = await open_call(running, clock, owner=old)
             claimed = await running.lease([CALLS], 10, new)

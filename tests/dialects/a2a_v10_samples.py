@@ -30,10 +30,15 @@ def raw_rpc(body: bytes, *, url: str = "/agents/agt_target", **headers: str) -> 
     return _request("POST", url, "rpc", body, {}, headers)
 
 
-def rest(verb: str, path: str, route: str, body: Any = None, *, task: str = "", **headers: str) -> HttpRequest:
+def rest(
+    verb: str, path: str, route: str, body: Any = None, *, task: str = "", config: str = "", **headers: str
+) -> HttpRequest:
     """A request of the HTTP binding at an agent's base."""
     data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    return _request(verb, f"/agents/agt_target{path}", route, data, {"task": task} if task else {}, headers)
+    named = {"task": task} if task else {}
+    return _request(
+        verb, f"/agents/agt_target{path}", route, data, named | ({"config": config} if config else {}), headers
+    )
 
 
 def _request(
@@ -90,14 +95,15 @@ def message(*parts: Any, **more: Any) -> dict[str, Any]:
 def outgoing(verb: Verb, task: Task, *, binding: Binding = Binding.JSONRPC, **more: Any) -> Outgoing:
     """A request to an agent, before it is put into words."""
     url, tenant = more.pop("url", "http://agent.test/a2a/"), more.pop("tenant", None)
+    version = more.pop("version", None)
     asked: SendTask = more.pop("asked", task.asked)
     return Outgoing(
         verb=verb,
         task=task,
         asked=asked,
-        endpoint=Endpoint(dialect=DIALECT.slug, binding=binding, url=url, tenant=tenant),
+        endpoint=Endpoint(dialect=DIALECT.slug, binding=binding, url=url, tenant=tenant, version=version),
         at=AT,
-        message=asked.message if verb is Verb.SEND else None,
+        message=asked.message if verb in (Verb.SEND, Verb.STREAM) else None,
         timeout_ms=20_000,
         **more,
     )

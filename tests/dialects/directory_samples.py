@@ -98,7 +98,7 @@ def agent_of(card: dict[str, Any], **changes: Any) -> Agent:
 
 def outgoing_of(verb: Verb, parts: tuple[Part, ...] = (), **changes: Any) -> Outgoing:
     task = task_of(TaskState.WORKING)
-    message = Message(id="m", role=Role.USER, parts=parts) if verb is Verb.SEND else None
+    message = Message(id="m", role=Role.USER, parts=parts) if verb in (Verb.SEND, Verb.STREAM) else None
     endpoint = Endpoint(dialect="directory", url="http://agent.test/a2a?x=1")
     given: dict[str, Any] = {"caller": "agt_caller", "timeout_ms": 29950} | changes
     return Outgoing(verb=verb, task=task, asked=task.asked, endpoint=endpoint, at=AT, message=message, **given)

@@ -10,10 +10,11 @@ import msgspec
 from dragoman.dialects.dialect import Exchange, Notice, Outgoing, Verb
 from dragoman.dialects.envelope import DIALECT, make_dialect
 from dragoman.model.agent import Agent, AgentCard, Endpoint, Skill
+from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.content import Data, Message, Role
 from dragoman.model.events import Happened, StatusChanged, TaskEvent
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.model.operations import Callback, Operation, SendTask, Tells, Unreadable
+from dragoman.model.operations import Operation, SendTask, Unreadable
 from dragoman.model.states import FINAL, TaskState
 from dragoman.model.task import Task, Trace
 

@@ -82,7 +82,7 @@ def task_of(changes: dict[str, Any]) -> Task:
 
 def outgoing(verb: Verb, task: Task, endpoint: Endpoint, message: Message | None = None) -> Outgoing:
     """A request to an agent, before it is put into words."""
-    sent = (message or task.asked.message) if verb is Verb.SEND else None
+    sent = (message or task.asked.message) if verb in (Verb.SEND, Verb.STREAM) else None
     return Outgoing(
         verb=verb,
         task=task,

@@ -81,7 +81,7 @@ def outgoing(
         asked=more.pop("asked", task.asked),
         endpoint=Endpoint(dialect=dialect.slug, url="http://agent.test/", version=version),
         at=AT,
-        message=(message or task.asked.message) if verb is Verb.SEND else None,
+        message=(message or task.asked.message) if verb in (Verb.SEND, Verb.STREAM) else None,
         timeout_ms=29950,
         **more,
     )

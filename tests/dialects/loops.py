@@ -13,13 +13,14 @@ from dragoman.dialects import DIALECTS
 from dragoman.dialects.dialect import Dialect, Exchange, Heard, Notice, Outgoing, Verb
 from dragoman.dialects.hints import HINTS
 from dragoman.model.agent import Binding, Endpoint
+from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.content import Blob
 from dragoman.model.events import Happened, Remote, StatusChanged, TaskEvent
 from dragoman.model.fit import Feature, fit_parts, hosted
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, is_array, is_object
 from dragoman.model.lifecycle import fold, legal
-from dragoman.model.operations import Callback, ReportTask, SendTask, Tells
+from dragoman.model.operations import ReportTask, SendTask
 from dragoman.model.task import Task
 from dragoman.server.exchange import spoken_of
 from tests.dialects.goldens import AT, HUB, HUB_ID, LATER, UUID, task_of
@@ -83,7 +84,7 @@ def outgoing_of(wire: Wire, asked: SendTask, verb: Verb = Verb.SEND, task: Task 
     """A request to the other hub; its message made to fit the wire, as admission does it."""
     task = task or opened(asked)
     message = None
-    if verb is Verb.SEND:
+    if verb in (Verb.SEND, Verb.STREAM):
         parts = fit_parts(asked.message.parts, wire.features, text_only=False, host=_hosted)
         message = msgspec.structs.replace(asked.message, parts=parts)
     return Outgoing(

@@ -10,7 +10,6 @@ import pytest
 from dragoman.dialects.a2a_v10 import DIALECT
 from dragoman.dialects.dialect import Level
 from dragoman.model.content import Blob, Data, Link, Role, Text
-from dragoman.model.errors import NotSupported, PushNotSupported
 from dragoman.model.http import HttpRequest
 from dragoman.model.operations import CancelTask, GetCard, GetTask, ListTasks, Priority, Unreadable, Wait
 from dragoman.model.states import TaskState
@@ -155,11 +154,6 @@ def test_params_that_are_no_object_are_invalid_params() -> None:
     assert refusal(rpc("GetTask", "x"))[1]["code"] == -32602
 
 
-def test_push_in_a_send_is_refused_where_no_card_promises_it() -> None:
-    params = {"message": message(), "configuration": {"taskPushNotificationConfig": {"url": "https://x.test"}}}
-    assert refusal(rpc("SendMessage", params))[1]["code"] == -32003
-
-
 def test_a_task_is_asked_for_by_its_id() -> None:
     asked = GetTask(task_id="task-1", agent="agt_target")
     assert read(rpc("GetTask", {"id": "task-1", "historyLength": 0})).operation == asked
@@ -242,41 +236,6 @@ def test_an_extended_card_is_asked_for_without_params() -> None:
 def test_the_public_card_is_asked_for_without_any_header() -> None:
     asked = rest("GET", "/.well-known/agent-card.json", "card", a2a_version="", content_type="")
     assert read(asked).operation == GetCard(agent="agt_target", public=True)
-
-
-@pytest.mark.parametrize("method", ["SendStreamingMessage", "SubscribeToTask"])
-def test_streams_are_refused_while_no_card_promises_them(method: str) -> None:
-    _, error = refusal(rpc(method, {"id": "task-1", "message": message()}))
-    assert (error["code"], error["data"][0]["reason"]) == (-32004, "UNSUPPORTED_OPERATION")
-
-
-PUSH = [each for each in sorted(DIALECT.methods) if "Push" in each]
-
-
-@pytest.mark.parametrize("method", PUSH)
-def test_push_is_refused_while_no_card_promises_it(method: str) -> None:
-    _, error = refusal(rpc(method, {"taskId": "task-1"}))
-    assert (error["code"], error["data"][0]["reason"]) == (-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED")
-
-
-@pytest.mark.parametrize(
-    ("verb", "path", "route", "error_class"),
-    [
-        ("POST", "/message:stream", "stream", NotSupported),
-        ("POST", "/tasks/t:subscribe", "subscribe", NotSupported),
-        ("GET", "/tasks/t:subscribe", "subscribe", NotSupported),
-        ("POST", "/tasks/t/pushNotificationConfigs", "push-create", PushNotSupported),
-        ("GET", "/tasks/t/pushNotificationConfigs", "push-list", PushNotSupported),
-        ("GET", "/tasks/t/pushNotificationConfigs/c", "push-get", PushNotSupported),
-        ("DELETE", "/tasks/t/pushNotificationConfigs/c", "push-delete", PushNotSupported),
-    ],
-)
-def test_the_paths_of_streams_and_push_are_known_and_refused(
-    verb: str, path: str, route: str, error_class: type[Exception]
-) -> None:
-    operation = read(rest(verb, path, route, {} if verb == "POST" else None, task="t")).operation
-    assert isinstance(operation, Unreadable)
-    assert type(operation.error) is error_class
 
 
 def test_every_operation_has_a_method_and_a_path() -> None:

@@ -10,7 +10,7 @@ from dragoman.dialects.a2a_v10 import DIALECT
 from dragoman.dialects.a2a_v10.errors import HTTP
 from dragoman.dialects.dialect import wire_error
 from dragoman.model import errors
-from dragoman.model.answers import Accepted, Card, Done, TaskPage
+from dragoman.model.answers import Accepted, Card, Pong, TaskPage
 from dragoman.model.errors import DragomanError
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.states import TaskState
@@ -246,7 +246,7 @@ def test_every_error_has_a_word_over_http() -> None:
 
 def test_an_answer_that_no_request_has_is_a_bug() -> None:
     with pytest.raises(AssertionError):
-        read(GET).reply(Done())
+        read(GET).reply(Pong())
 
 
 CARD = {

@@ -14,6 +14,7 @@ from dragoman.dialects.agentvault.wire import STATES
 from dragoman.dialects.dialect import wire_error
 from dragoman.model import errors
 from dragoman.model.answers import Accepted
+from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.content import Artifact, Blob, Data, Link, Message, Part, Role, Text
 from dragoman.model.errors import (
     AgentError,
@@ -29,17 +30,7 @@ from dragoman.model.errors import (
 )
 from dragoman.model.events import Usage
 from dragoman.model.http import HttpReply
-from dragoman.model.operations import (
-    Callback,
-    CancelTask,
-    FollowTask,
-    GetTask,
-    Priority,
-    SendTask,
-    Tells,
-    Unreadable,
-    Wait,
-)
+from dragoman.model.operations import CancelTask, FollowTask, GetTask, Priority, SendTask, Unreadable, Wait
 from dragoman.model.states import TaskState
 from tests.dialects.agentvault_samples import (
     HI,
@@ -156,7 +147,7 @@ def test_the_params_name_the_task_and_the_url_its_agent() -> None:
     assert rpc(published("tasks-get-request"), agent="a").operation == GetTask(task_id="task-6bd19e82", agent="a")
     assert rpc(published("tasks-cancel-request")).operation == CancelTask(task_id="task-6bd19e82")
     followed = rpc(published("tasks-send-subscribe-request"), agent="a").operation
-    assert followed == FollowTask(task_id="task-6bd19e82", ended_ok=True, agent="a")
+    assert followed == FollowTask(task_id="task-6bd19e82", ended_ok=True, past_questions=True, agent="a")
 
 
 def test_hints_and_headers_say_what_the_wire_has_no_field_for() -> None:

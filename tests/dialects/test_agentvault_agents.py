@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dragoman.dialects.agentvault.answers import notify, shown_task
 from dragoman.dialects.agentvault.outbound import answers_probe, ask, probe
 from dragoman.dialects.dialect import Heard, Notice, Verb
+from dragoman.model.callbacks import Callback
 from dragoman.model.content import Artifact, Data, Message, Part, Role, Text
 from dragoman.model.errors import (
     AgentError,
@@ -19,11 +20,7 @@ from dragoman.model.errors import (
 from dragoman.model.events import Happened, MessageAdded, Remote, StatusChanged
 from dragoman.model.http import HttpReply
 from dragoman.model.lifecycle import artifacts_of, fold, output_of
-from dragoman.model.operations import (
-    Callback,
-    Priority,
-    SendTask,
-)
+from dragoman.model.operations import Priority, SendTask
 from dragoman.model.states import TaskState
 from tests.dialects.agentvault_samples import (
     AT,
@@ -70,6 +67,8 @@ def test_a_webhook_is_told_why_and_nothing_but_states() -> None:
     assert failed is not None
     assert json.loads(failed.body)["message"] == "It broke"
     assert notify(_notice(MessageAdded(at=LATER, message=HI))) is None
+    assert notify(_notice(StatusChanged(at=LATER, state=TaskState.WORKING))) is not None
+    assert notify(_notice(StatusChanged(at=LATER, state=TaskState.WORKING, progress=0.5))) is None
 
 
 def test_a_task_is_sent_with_the_hubs_block_and_a_key() -> None:

@@ -160,7 +160,7 @@ def test_a_registration_that_lacks_everything_is_still_one() -> None:
     assert refused["error"]["data"]["missing"] == ["agentId", "name", "capabilities", "endpoint"]
 
 
-@pytest.mark.parametrize("method", ["a2a/stream", "a2a/events", "a2a/", "a2a/unknown", "tasks/get", ""])
+@pytest.mark.parametrize("method", ["a2a/", "a2a/unknown", "a2a/streams", "tasks/get", ""])
 @pytest.mark.parametrize("route", ["rpc", "task", "register"])
 def test_an_unknown_method_is_not_found(method: str, route: str) -> None:
     refused = refusal_of(exchange_of(rpc(method, TASK), route))
@@ -180,7 +180,7 @@ def test_an_unknown_method_is_not_found(method: str, route: str) -> None:
         ("a2a/task", {**TASK, "timeoutMs": 0}, "timeoutMs"),
         ("a2a/task", {**TASK, "timeoutMs": 3_600_001}, "timeoutMs"),
         ("a2a/task", {**TASK, "timeoutMs": "30"}, "timeoutMs"),
-        ("a2a/task", {**TASK, "steps": [{"capability": "x"}]}, "steps"),
+        ("a2a/task", {**TASK, "steps": [{"capability": "x"}]}, "steps[0].action"),
         ("a2a/task", ["task-123"], "params"),
         ("a2a/task", None, "params"),
         ("a2a/cancel", {}, "taskId"),

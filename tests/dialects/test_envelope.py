@@ -9,6 +9,7 @@ from dragoman.dialects.dialect import wire_error
 from dragoman.dialects.envelope import DIALECT
 from dragoman.model import errors
 from dragoman.model.answers import Accepted, Mail, Noted, Pong
+from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.content import Data, Link, Message, Role, Text
 from dragoman.model.errors import (
     AgentError,
@@ -24,17 +25,7 @@ from dragoman.model.errors import (
     TooLarge,
 )
 from dragoman.model.events import ArtifactChunk, StatusChanged, Usage
-from dragoman.model.operations import (
-    Callback,
-    Ping,
-    Priority,
-    ReadMail,
-    ReportTask,
-    SendTask,
-    Tells,
-    Unreadable,
-    Wait,
-)
+from dragoman.model.operations import Ping, Priority, ReadMail, ReportTask, SendTask, Unreadable, Wait
 from dragoman.model.states import TaskState
 from tests.dialects.envelope_samples import (
     AT,

@@ -218,8 +218,8 @@ def test_a_pure_1_0_card_has_no_member_of_0_3() -> None:
     ]
     assert not {"url", "protocolVersion", "preferredTransport", "additionalInterfaces", "security"} & set(shown)
     assert shown["capabilities"] == {
-        "streaming": False,
-        "pushNotifications": False,
+        "streaming": True,
+        "pushNotifications": True,
         "extensions": [{"uri": "https://x.test", "required": True}],
         "extendedAgentCard": True,
     }

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 from dragoman.dialects import DIALECTS
 from dragoman.dialects.a2a_v10.strict import hear_strict
-from dragoman.dialects.dialect import Dialect, Exchange, Heard, Verb, wire_error
+from dragoman.dialects.dialect import Dialect, Exchange, Heard, StreamExchange, Verb, wire_error
 from dragoman.dialects.hints import HINTS
 from dragoman.dialects.jsonrpc import RPC_ERRORS, RpcError, read_reply
 from dragoman.dialects.shapes import read_task, unwrapped
+from dragoman.dialects.sse import SseEvent, SseParser
 from dragoman.model.agent import AgentCard, Endpoint
-from dragoman.model.errors import BadAgentReply, BadParams, TooLarge
+from dragoman.model.errors import BadAgentReply, BadParams, DragomanError, TooLarge
+from dragoman.model.events import Remote
+from dragoman.model.fit import Feature
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import JsonObject, is_array, is_object
 from dragoman.model.lifecycle import fold, legal
@@ -25,6 +28,7 @@ from dragoman.server.rpc import Asked, Batch, Unclaimed
 from tests.dialects.goldens import HUB, LATER, outgoing, task_of
 from tests.dialects.loops import EVERY_WIRE, WIRES, Wire, arriving, outgoing_of, replied, sent_and_read
 from tests.dialects.loss_samples import CALL
+from tests.dialects.stream_world import items_of
 from tests.support.urls import served_urls
 
 JSON = st.recursive(
@@ -78,15 +82,45 @@ NEARLY = st.recursive(
 OBJECTS: st.SearchStrategy[JsonObject] = st.dictionaries(NAMES, NEARLY, max_size=8)
 TYPES = st.sampled_from([b"application/json", b"application/json; charset=utf-8", b"text/plain", b""])
 EVERY = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.slug)
+LISTENING = pytest.mark.parametrize(
+    "dialect", [each for each in DIALECTS.values() if each.listen is not None], ids=lambda dialect: dialect.slug
+)
+KINDS = ["task", "message", "statusUpdate", "artifactUpdate", "status-update", "artifact-update"]
 
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 CALLERS = [(wire, sent_and_read(wire, CALL)) for wire in WIRES]
+
+
+def _readers() -> list[StreamExchange]:
+    """One who asks for a stream, in every framing that has them."""
+    found: list[StreamExchange] = []
+    task = msgspec.structs.replace(task_of({}), remote=Remote(task_id="task-1"))
+    for wire in WIRES:
+        for feature, verb in ((Feature.STREAM, Verb.STREAM), (Feature.SUBSCRIBE, Verb.SUBSCRIBE)):
+            if wire.dialect.listen is None or feature not in wire.features:
+                continue
+            request = wire.dialect.ask(outgoing_of(wire, CALL, verb, task))
+            exchange = None if request is None else arriving(wire, request)
+            if isinstance(exchange, StreamExchange):
+                found.append(exchange)
+    return found
+
+
+READERS = _readers()
 URLS = {slug: served_urls([dialect]) for slug, dialect in DIALECTS.items()}
 
 
 def _with_interfaces(card: JsonObject, interfaces: list[JsonObject]) -> JsonObject:
     return {**card, "supportedInterfaces": interfaces}
+
+
+def _wrapped(kind: str, inner: JsonObject) -> JsonObject:
+    return {kind: inner}
+
+
+def _of_kind(kind: str, inner: JsonObject) -> JsonObject:
+    return {"result": {**inner, "kind": kind}}
 
 
 def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
@@ -236,6 +270,43 @@ def test_any_json_answer_is_heard_or_a_bad_reply(dialect: Dialect, value: Any, s
 @example(body=b'{"result":' * 5000, status=200)
 def test_any_bytes_of_an_agent_are_heard_or_a_bad_reply(dialect: Dialect, body: bytes, status: int) -> None:
     _hear(dialect, HttpReply(status=status, body=body))
+
+
+@LISTENING
+@settings(max_examples=60)
+@given(
+    values=st.lists(
+        NEARLY
+        | OBJECTS
+        | OBJECTS.map(lambda inner: {"result": inner})
+        | st.builds(_wrapped, st.sampled_from(KINDS), OBJECTS)
+        | st.builds(_of_kind, st.sampled_from(KINDS), OBJECTS),
+        max_size=5,
+    ),
+    name=st.sampled_from(["", "message", "error", "chunk", "complete", "task_status", "task_message"]),
+)
+@example(values=[{"error": {"code": None, "message": [], "data": [1]}}], name="")
+def test_any_stream_of_an_agent_is_heard_or_refused(dialect: Dialect, values: list[Any], name: str) -> None:
+    assert dialect.listen is not None
+    task = task_of({})
+    listener = dialect.listen(
+        outgoing(Verb.STREAM, task, Endpoint(dialect=dialect.slug, url="http://agent.test/", features=dialect.features))
+    )
+    told: list[Any] = []
+    for value in values:
+        try:
+            heard = listener.hear(SseEvent(name, msgspec.json.encode(value)), LATER)
+        except DragomanError as error:
+            msgspec.json.encode(error.details)
+            break
+        told += heard.events
+        if heard.settled:
+            break
+    # What was heard can be taken into the task, and told to a caller of any dialect.
+    items = items_of(task, told)
+    for exchange in READERS:
+        frames = exchange.stream("task-1", "ctx-1").frames
+        SseParser().feed(b"".join([frames(item) for item in items]))
 
 
 @EVERY

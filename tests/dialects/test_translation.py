@@ -162,7 +162,8 @@ def test_an_event_is_told_as_the_other_dialect_tells_it() -> None:
     assert (made.body["taskId"], made.body["state"], made.body["message"]) == ("t-1", "WORKING", "half")
     told = put(update, "a2a-0.3", "envelope").body
     assert (told["type"], told["payload"]["status"]) == ("status_update", "in_progress")
-    assert put(update, "a2a-0.3", "a2a-1.0").body["status"]["state"] == "TASK_STATE_WORKING"
+    told = put(update, "a2a-0.3", "a2a-1.0").body["statusUpdate"]
+    assert (told["taskId"], told["status"]["state"]) == ("t-1", "TASK_STATE_WORKING")
 
 
 def test_a_piece_of_an_answer_does_not_end_the_task() -> None:

@@ -114,30 +114,6 @@ def test_the_card_is_0_3s_own(hub: HubProcess, agent: PlatformAgent) -> None:
     assert ours.json["url"].count("/") == 3
 
 
-@pytest.mark.req("O-45")
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"parent": "tasks/x", "configId": "c", "config": {"name": "n", "pushNotificationConfig": {"url": "http://x"}}},
-        {"name": "tasks/x/pushNotificationConfigs/c", "pushNotificationConfig": {"url": "http://x"}},
-    ],
-)
-def test_push_is_refused_in_0_3s_words_while_no_card_promises_it(
-    hub: HubProcess, agent: PlatformAgent, body: dict[str, Any]
-) -> None:
-    agent_id = _platform(hub, agent)
-    task = _task(_send(hub, agent_id, {"data": {"data": {"q": 1}}}))
-    base = f"/agents/{agent_id}/v1/tasks/{task['id']}/pushNotificationConfigs"
-    for reply in (hub.post(base, body), hub.get(base), hub.get(f"{base}/c"), hub.request("DELETE", f"{base}/c")):
-        assert (reply.status, reply.json["code"]) == (400, -32003)
-
-
-@pytest.mark.parametrize("path", ["/v1/message:stream", "/v1/tasks/task-1:subscribe"])
-def test_streams_are_refused_while_no_card_promises_them(hub: HubProcess, agent: PlatformAgent, path: str) -> None:
-    reply = hub.post(f"/agents/{_platform(hub, agent)}{path}", {"message": _message()})
-    assert (reply.status, reply.json["code"]) == (400, -32004)
-
-
 def test_a_wrong_type_and_a_wrong_version_are_refused_before_the_body_is_read(
     hub: HubProcess, agent: PlatformAgent
 ) -> None:

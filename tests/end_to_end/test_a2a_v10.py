@@ -356,29 +356,6 @@ def _nulls_and_empties(value: Any, path: str = "") -> list[str]:
     return [found for each in value for found in _nulls_and_empties(each, path)] if is_array(value) else []
 
 
-@pytest.mark.req("O-22")
-def test_streams_and_push_are_refused_as_the_card_says(hub: HubProcess, echo: str) -> None:
-    path = f"/agents/{echo}"
-    card = hub.get(f"{path}/.well-known/agent-card.json", V10).json
-    assert (card["capabilities"]["streaming"], card["capabilities"]["pushNotifications"]) == (False, False)
-    _error(_rpc(hub, path, "SendStreamingMessage", {"message": _message()}), -32004)
-    _error(_rpc(hub, path, "SubscribeToTask", {"id": "task-x"}), -32004)
-    for method in ("CreateTaskPushNotificationConfig", "GetTaskPushNotificationConfig"):
-        _error(_rpc(hub, path, method, {"taskId": "task-x", "id": "c", "url": "https://x.test"}), -32003)
-    for method in ("ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig"):
-        _error(_rpc(hub, path, method, {"taskId": "task-x", "id": "c"}), -32003)
-    stream = hub.post(f"{path}/message:stream", {"message": _message()}, V10)
-    _http_error(stream, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
-    for verb in ("GET", "POST"):
-        followed = hub.request(verb, f"{path}/tasks/t:subscribe", None, V10)
-        _http_error(followed, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
-    for verb, below in (("POST", ""), ("GET", ""), ("GET", "/c"), ("DELETE", "/c")):
-        pushed = hub.request(verb, f"{path}/tasks/t/pushNotificationConfigs{below}", None, V10)
-        _http_error(pushed, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED")
-    inline = {"message": _message(), "configuration": {"taskPushNotificationConfig": {"url": "https://x.test"}}}
-    _error(_rpc(hub, path, "SendMessage", inline), -32003)
-
-
 @pytest.mark.req("O-23")
 def test_an_extended_card_is_refused_by_what_the_agent_declares(hub: HubProcess, stub: StubAgent, echo: str) -> None:
     undeclared = _error(_rpc(hub, f"/agents/{echo}", "GetExtendedAgentCard"), -32004)

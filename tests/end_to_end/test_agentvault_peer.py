@@ -1,11 +1,9 @@
-"""The published AgentVault client at a real hub, and a real hub at an agent of the published server SDK.
-
-Streams come later: a subscription is refused in a way that this client can see.
-"""
+"""The published AgentVault client at a real hub, and a real hub at an agent of the published server SDK."""
 
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,9 +17,12 @@ from tests.support.hub import HubProcess
 from tests.support.matrix import agent_of
 from tests.support.peers import RECIPES, PeerProcess, peer_python
 from tests.support.speaking import FAILURE, QUESTION, StubAgent
+from tests.support.sse_client import sse
+from tests.support.telling import WHOLE, telling_agent
 
 PEER: Final = "agentvault-0.2.1"
 PATIENCE_S: Final = 60.0
+SILENCE_S: Final = 35.0  # longer than the client waits for a word
 
 
 class Client:
@@ -148,11 +149,67 @@ def test_the_client_sees_every_refusal(hub: HubProcess, client: Client, stub: St
     assert "-32003" in barred["message"]
 
 
+def _told(events: list[dict[str, Any]]) -> list[str]:
+    """Each event that the client took, in a word: its state, what was said, or its artifact."""
+    return [
+        event.get("state") or event.get("artifact", {}).get("id") or event["message"]["parts"][0]["content"]
+        for event in events
+    ]
+
+
+@pytest.mark.req("V-37", "V-07", "V-23")
+@pytest.mark.parametrize("slug", ["agentvault", "a2a-1.0", "directory"])
+def test_the_client_subscribes_to_agents_of_any_dialect(hub: HubProcess, client: Client, slug: str) -> None:
+    with telling_agent(DIALECTS[slug]) as teller:
+        name = fresh("told")
+        card = {**teller.card, "humanReadableId": f"stubs/{name}"} if slug == "agentvault" else teller.card
+        agent = hub.register(card, id=name, dialect=slug)["id"]
+        teller.go.set()
+        sent, heard, again = client.run(agent, {"do": "send", **_parts("tell")}, {"do": "listen"}, {"do": "listen"})
+    # None was dropped: the end is the last, and what the agent said came before it.
+    for events in (heard["events"], again["events"]):
+        assert {event["taskId"] for event in events} == {sent["id"]}
+        told = _told(events)
+        assert told[0] in ("SUBMITTED", "WORKING")
+        assert told[-1] == "COMPLETED"
+        assert told.count("COMPLETED") == 1
+        assert "tell" in told
+        assert WHOLE in told
+
+
+@pytest.mark.req("V-37", "V-07")
+def test_the_client_listens_past_a_question_and_to_failures(hub: HubProcess, client: Client, stub: StubAgent) -> None:
+    agent = taken_in(hub, stub)
+    sent, *_ = client.run(agent, {"do": "send", **_parts("ask")}, {"do": "wait"})
+    *_, heard = client.run(agent, {"do": "say", "id": sent["id"], **_parts("this")}, {"do": "listen", "id": sent["id"]})
+    assert _told(heard["events"])[-2:] == ["this", "COMPLETED"]
+    _, heard = client.run(agent, {"do": "send", **_parts("fail")}, {"do": "listen"})
+    assert _told(heard["events"])[-2:] == [FAILURE, "FAILED"]
+    assert heard["events"][-1]["message"] == FAILURE
+
+
+@pytest.mark.full
+@pytest.mark.req("V-25", "V-37")
+def test_the_client_stays_at_a_silent_stream(hub: HubProcess, client: Client, stub: StubAgent) -> None:
+    """Its read timeout is shorter than the silence: only what the hub says in between keeps it there."""
+    agent = taken_in(hub, stub)
+    speaks = threading.Timer(SILENCE_S, stub.release.set)
+    speaks.start()
+    try:
+        _, heard = client.run(agent, {"do": "send", **_parts("slow")}, {"do": "listen"})
+    finally:
+        speaks.cancel()
+    assert _told(heard["events"])[-1] == "COMPLETED", heard
+
+
 @pytest.mark.req("V-30")
 def test_the_client_calls_an_open_agent_without_a_key(hub: HubProcess, client: Client, stub: StubAgent) -> None:
     agent = taken_in(hub, stub, open=True)
-    card, _, task = client.run(agent, {"do": "card"}, {"do": "send", **_parts("hi")}, {"do": "wait"}, key="")
+    card, _, heard, task = client.run(
+        agent, {"do": "card"}, {"do": "send", **_parts("hi")}, {"do": "listen"}, {"do": "wait"}, key=""
+    )
     assert card["authSchemes"] == [{"scheme": "none"}]
+    assert _told(heard["events"])[-2:] == ["hi", "COMPLETED"]
     assert (task["state"], last_words(task)) == ("COMPLETED", "hi")
 
 
@@ -173,6 +230,19 @@ def test_a_url_is_enough_and_the_slash_form_is_found(hub: HubProcess, peer: Peer
     (artifact,) = done["artifacts"]
     assert (artifact["id"], artifact["type"]) == ("a1", "echo")
     assert artifact["content"]["parts"] == text("hi")["parts"]
+
+
+@pytest.mark.req("V-38", "V-07")
+def test_what_the_published_agent_streams_is_told_once(hub: HubProcess, peer: PeerProcess) -> None:
+    agent = _registered(hub, peer)
+    task_id = send(hub, agent, text("tell"))
+    body = {"jsonrpc": "2.0", "id": "s", "method": "tasks/sendSubscribe", "params": {"id": task_id}}
+    with sse(f"{hub.url}{mount(agent)}", body, headers={"Authorization": f"Bearer {hub.token}"}) as stream:
+        events = [item.data for item in stream]
+    assert _told(events)[-3:] == ["one", "two", "COMPLETED"]
+    assert [word for word in _told(events) if word in ("one", "two")] == ["one", "two"]
+    turns = rpc(hub, mount(agent), "tasks/get", {"id": task_id}).json["result"]["messages"]
+    assert [turn["parts"][0]["content"] for turn in turns] == ["tell", "one", "two"]
 
 
 @pytest.mark.req("V-38")

@@ -69,6 +69,12 @@ def test_a_webhook_is_told_every_change_of_state(hub: HubProcess, stub: StubAgen
     eventually(lambda: hook.states(task_id)[-1:] == ["INPUT_REQUIRED"], "the question is told")
     result(hub, mount(agent), "tasks/send", {"id": task_id, "message": text("this")})
     eventually(lambda: hook.states(task_id)[-1:] == ["COMPLETED"], "the end is told")
+    # Every one, once, and in order.
+    assert hook.states(task_id) == ["WORKING", "INPUT_REQUIRED", "WORKING", "COMPLETED"]
+    names = [headers["webhook-id"].rpartition("_") for headers, _ in hook.told(task_id)]
+    assert {name[0] for name in names} == {f"wh_{task_id}"}
+    numbers = [int(name[2]) for name in names]
+    assert numbers == sorted(numbers)
     for headers, body in hook.told(task_id):
         assert headers["x-a2a-event"] == "task_status"
         assert headers["content-type"] == "application/json"

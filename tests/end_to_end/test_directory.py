@@ -238,7 +238,7 @@ def test_what_is_no_request_is_refused_by_its_number(hub: HubProcess, stub: Stub
     _error(hub.post(url, {"jsonrpc": "1.0", "id": "r-1", "method": "a2a/task"}), -32600)
     _error(hub.post(url, {"jsonrpc": "2.0", "id": "r-1"}), -32600)
     _error(hub.post(url, b"7"), -32600)
-    for method in ("a2a/unknown", "a2a/stream", "a2a/events"):
+    for method in ("a2a/unknown", "a2a/streams", "a2a/event"):
         assert _error(hub.post(url, _rpc(method, _task("echo"), 7)), -32601)
     for params in ({}, {"taskId": "t"}, {"action": "echo"}, _task("echo", timeoutMs=0), [1]):
         _error(hub.post(url, _rpc("a2a/task", params)), -32602)

@@ -79,7 +79,7 @@ def test_an_agents_card_is_at_both_paths_below_its_base(world: World, path: str)
     mount = "dotted/" if path.startswith("/dotted") else ""
     assert card["url"].endswith(f"/agents/{world.name}/{mount}")
     assert card["skills"] == world.agent.card["skills"]
-    assert card["capabilities"] == {"streaming": False, "pushNotifications": False, "longRunningTasks": True}
+    assert card["capabilities"] == {"streaming": True, "pushNotifications": True, "longRunningTasks": True}
 
 
 @pytest.mark.req("D-01")

@@ -19,30 +19,10 @@ for _dialect in COUNTS:
     pytest.register_assert_rewrite(f"tests.end_to_end.example_files.{_dialect}")
     importlib.import_module(f"tests.end_to_end.example_files.{_dialect}")
 
-STREAMS: Final = "answers that come piece by piece: no stream is answered yet"
 # What the hub does not do yet, and why.
 LATER: Final[dict[str, str]] = {
-    "platform/call-stream-request.json": STREAMS,
-    "platform/stream-1-start.json": STREAMS,
-    "platform/stream-2-progress.json": STREAMS,
-    "platform/stream-3-progress.json": STREAMS,
-    "platform/stream-4-chunk.json": STREAMS,
-    "platform/stream-5-chunk.json": STREAMS,
-    "platform/stream-6-progress.json": STREAMS,
-    "platform/stream-7-complete.json": STREAMS,
-    "platform/stream-8-done.json": STREAMS,
-    "platform/stream-error.json": STREAMS,
-    "platform/call-async-response.json": "how long a call will take is told from the skill's past: none is kept yet",
     "platform/rating-request.json": "callers cannot rate calls yet",
     "platform/rate-limits.json": "no limit is enforced yet",
-    "agentvault/tasks-send-subscribe-request.json": STREAMS,
-    "agentvault/stream-1-task-status.json": STREAMS,
-    "agentvault/stream-2-task-status.json": STREAMS,
-    "agentvault/stream-3-task-message.json": STREAMS,
-    "agentvault/stream-4-task-artifact.json": STREAMS,
-    "agentvault/stream-5-task-status.json": STREAMS,
-    "agentvault/stream-error.json": STREAMS,
-    "agentvault/event-error-data.json": STREAMS,
     "agentvault/oauth-token-response.json": "the hub gives out no tokens by OAuth yet",
 }
 

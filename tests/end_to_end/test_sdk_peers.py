@@ -1,7 +1,7 @@
 """Real, unmodified counterparts over real sockets: the published SDKs of A2A 1.0 and 0.3 on either side of the hub,
 and the clients that the dotted document prints.
 
-Each runs in an environment of its own. Streams and push are not here.
+Each runs in an environment of its own. Streams and push are in `test_sdk_followers.py` and `test_sdk_tellers.py`.
 """
 
 import json

@@ -4,8 +4,9 @@ Runs in its own environment (tests/support/peers.py makes it) and imports nothin
 its card, which leaves the final slash out as published ones do, at `/agent-card.json`. Prints `ready` once it listens.
 
 What it does is what the first text says: `fail`, `crash` (the SDK's own error handlers answer), `slow` (until it is
-cancelled), `ask` (a question, whose answer it repeats); anything else is repeated in a message of role assistant and
-in an artifact.
+cancelled), `ask` (a question, whose answer it repeats), `tell` (two messages, once somebody has subscribed); anything
+else is repeated in a message of role assistant and in an artifact. Its streams tell what happens from then on, as the
+SDK's store of tasks hands it out: of a task that is over they never say a word.
 """
 
 import argparse
@@ -14,9 +15,11 @@ import os
 import sys
 import threading
 import uuid
+from collections import defaultdict
+from collections.abc import AsyncGenerator
 
 import uvicorn
-from agentvault.models import Artifact, Message, Task, TaskState, TextPart
+from agentvault.models import A2AEvent, Artifact, Message, Task, TaskState, TaskStatusUpdateEvent, TextPart
 from agentvault_server_sdk import BaseA2AAgent, create_a2a_router
 from agentvault_server_sdk.exceptions import AgentServerError, TaskNotFoundError
 from agentvault_server_sdk.fastapi_integration import (
@@ -41,6 +44,7 @@ class Echo(BaseA2AAgent):
         self.messages: dict[str, list[Message]] = {}
         self.artifacts: dict[str, list[Artifact]] = {}
         self.works: set[asyncio.Task] = set()
+        self.heard: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)  # set once somebody subscribes
 
     async def handle_task_send(self, task_id: str | None, message: Message) -> str:
         """Take a message, and work on it in the background."""
@@ -69,6 +73,13 @@ class Echo(BaseA2AAgent):
         if wish == "fail":
             self.say(task_id, [TextPart(content="This agent always fails.")])
             await self.store.update_task_state(task_id, TaskState.FAILED)
+        elif wish == "tell":
+            await self.heard[task_id].wait()
+            for words in ("one", "two"):
+                self.say(task_id, [TextPart(content=words)])
+                await self.store.notify_message_event(task_id, self.messages[task_id][-1])
+                await asyncio.sleep(0.2)  # it thinks
+            await self.store.update_task_state(task_id, TaskState.COMPLETED)
         elif wish == "ask":
             self.say(task_id, [TextPart(content="What should I echo?")])
             await self.store.update_task_state(task_id, TaskState.INPUT_REQUIRED)
@@ -83,6 +94,20 @@ class Echo(BaseA2AAgent):
     def say(self, task_id: str, parts: list) -> None:
         """Add a turn."""
         self.messages[task_id].append(Message(role="assistant", parts=parts))
+
+    async def handle_subscribe_request(self, task_id: str) -> AsyncGenerator[A2AEvent, None]:
+        """What happens from now on."""
+        happening: asyncio.Queue[A2AEvent] = asyncio.Queue()
+        await self.store.add_listener(task_id, happening)
+        self.heard[task_id].set()
+        try:
+            while True:
+                event = await happening.get()
+                yield event
+                if isinstance(event, TaskStatusUpdateEvent) and event.state in TERMINAL_STATES:
+                    return
+        finally:
+            await self.store.remove_listener(task_id, happening)
 
     async def handle_task_get(self, task_id: str) -> Task:
         """The task as it is."""

@@ -8,6 +8,7 @@ environment, AGENTVAULT_KEY_DRAGOMAN. Standard input has one step per line, stan
     {"do": "say", "id": …, "parts": […]}            {"sent": true}
     {"do": "get", "id": …}, {"do": "wait", "id": …} the task; wait: once it is neither SUBMITTED nor WORKING
     {"do": "cancel", "id": …}                       {"canceled": true}
+    {"do": "listen", "id": …}                       {"events": […]}, once the stream has ended
 
 In place of `id`, the last task is meant. What the client raises is {"raised": its class, "code": …, "message": …}.
 """

@@ -11,7 +11,20 @@ from dragoman.dialects import DIALECTS
 from dragoman.dialects.cards import read_any_card
 from dragoman.model import errors
 from dragoman.model.agent import Agent
-from dragoman.model.answers import Accepted, AgentPage, Answer, Card, Mail, Noted, Pong, Registered, TaskPage
+from dragoman.model.answers import (
+    Accepted,
+    AgentPage,
+    Answer,
+    CallbackList,
+    Card,
+    Done,
+    Mail,
+    Noted,
+    Pong,
+    Registered,
+    TaskPage,
+)
+from dragoman.model.callbacks import Callback
 from dragoman.model.content import Artifact, Message, Role, Text
 from dragoman.model.errors import DragomanError
 from dragoman.model.events import ArtifactChunk, MessageAdded, StatusChanged, TaskEvent, Usage
@@ -19,10 +32,13 @@ from dragoman.model.lifecycle import fold, legal
 from dragoman.model.operations import (
     CancelTask,
     ChangeAgent,
+    DeleteCallback,
     Discover,
     FollowTask,
+    GetCallback,
     GetCard,
     GetTask,
+    ListCallbacks,
     ListTasks,
     Operation,
     Ping,
@@ -30,8 +46,10 @@ from dragoman.model.operations import (
     RegisterAgent,
     ReportTask,
     SendTask,
+    SetCallback,
     Unreadable,
     Wait,
+    WatchChanges,
 )
 from dragoman.model.states import FINAL, INTERRUPTED, TaskState
 from dragoman.model.task import Task
@@ -78,8 +96,15 @@ def answer_to(random: Random, operation: Operation) -> Answer | DragomanError:
             return _about_agents(random, operation)
         case Ping():
             return Pong(nonce=operation.nonce, echo=operation.echo)
-        case FollowTask():
+        case FollowTask() | WatchChanges():
             return errors.NotSupported()
+        case SetCallback(callback=callback):
+            return callback
+        case GetCallback(dialect=dialect) | ListCallbacks(dialect=dialect):
+            known = Callback(id="cb", dialect=dialect, url="http://x/", token="t", auth={"scheme": "Bearer"})
+            return known if isinstance(operation, GetCallback) else CallbackList(callbacks=(known,))
+        case DeleteCallback():
+            return Done()
         case _:
             raise AssertionError(f"no dialect asks for {type(operation).__name__} yet")
 

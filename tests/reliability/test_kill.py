@@ -9,15 +9,21 @@ import pytest
 from tests.support.kill import Report, kill_run, pointed_lives, random_lives
 from tests.support.planted import KILL_POINTS
 
-KILLS = 20
-FULL_KILLS = 100  # five times
+KILLS = 15
+FULL_KILLS = 50  # ten times; more at a stretch, and calls pile up faster than a dying hub carries them out
+FULL_SETTLE_S = 60.0
 FULL_PASSINGS = 20
-PLANTED_KILLS = 4
+PLANTED_KILLS = 6
 # Planted bugs, and words of the complaint that each must lead to.
 FOUND = {
     "ack_before_commit": "is lost",
     "keyed_sent_before_opening": "under several ids",
     "idempotency_ignored": "under several ids",
+    "accepted_before_commit": "is lost",
+    "published_before_commit": "the reader of",
+    "outbox_in_second_transaction": "was never called back",
+    "no_lease": "stay open",
+    "claimed_twice": "several times in one life",
     "no_recovery": "stay open",
 }
 
@@ -35,11 +41,12 @@ def _shown(report: Report, capsys: pytest.CaptureFixture[str]) -> Report:
 def _kept_its_word(report: Report) -> None:
     assert not report.complaints, report
     assert report.kills_with_calls >= 0.5, f"too few calls in flight: {report}"
+    assert report.callbacks and report.cancelled and report.resumed, f"too little was done: {report}"
     assert report.stored["interrupted"] and report.stored["long"] and report.stored["quick"], report
 
 
-@pytest.mark.req("P-17")
-def test_nothing_acknowledged_is_lost_when_the_hub_is_killed_20_times_under_200_calls_a_second(
+@pytest.mark.req("P-17", "P-21", "P-26", "O-50")
+def test_nothing_acknowledged_is_lost_when_the_hub_is_killed_15_times_under_200_calls_a_second(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seed = _fresh_seed()
@@ -58,12 +65,13 @@ def test_nothing_acknowledged_is_lost_when_the_hub_dies_at_any_of_its_weak_point
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", range(10))
 def test_nothing_acknowledged_is_lost_in_500_kills(
     part: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seed = _fresh_seed() + part
-    _kept_its_word(_shown(kill_run(tmp_path, random_lives(FULL_KILLS, seed), seed), capsys))
+    lives = random_lives(FULL_KILLS, seed)
+    _kept_its_word(_shown(kill_run(tmp_path, lives, seed, settle_s=FULL_SETTLE_S), capsys))
 
 
 @pytest.mark.full

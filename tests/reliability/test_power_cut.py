@@ -9,12 +9,14 @@ from tests.support.powercut import Report, cut_power
 
 def judge(report: Report, cuts: int) -> None:
     shown = f"seed {report.seed}: {report.cuts} cuts, {report.in_checkpoint} of them in checkpoints, "
-    shown += f"{report.acknowledged} calls acknowledged, {len(report.found)} broken promises"
+    shown += f"{report.acknowledged} calls acknowledged, {report.streamed} events streamed, "
+    shown += f"{report.delivered} callbacks delivered, {len(report.found)} broken promises"
     assert not report.found, "\n".join([shown, *report.found[:10]])
     # A run that did too little proves nothing.
     assert report.cuts == cuts, shown
     assert report.in_checkpoint >= cuts // 20, shown
-    assert report.acknowledged >= cuts // 4, shown
+    assert report.acknowledged >= cuts // 8 and report.streamed >= cuts // 4, shown
+    assert report.delivered >= cuts // 40, shown
 
 
 def test_no_acknowledged_call_is_lost_when_the_power_fails(tmp_path: Path) -> None:

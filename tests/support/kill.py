@@ -2,9 +2,9 @@
 
     life 1 ── load ── kill -9 ──► life 2 ── load ── kill -9 ──► … ──► last life: the load ends, all is checked
 
-The load never pauses. After each restart the hub must still tell what it answered before; at the end its answers, its
-file and its agents' account are held against the loader's ledger. A hub is killed from outside after a while, or kills
-itself at a point (`planted.py`).
+The load never pauses, and readers of streams come back after every kill. After each restart the hub must still tell
+what it answered before; at the end its answers, its file, its callbacks, its streams and its agents' account are held
+against the loader's ledger. A hub is killed from outside after a while, or kills itself at a point (`planted.py`).
 """
 
 import asyncio
@@ -23,9 +23,12 @@ import msgspec
 from dragoman.server.app import DATABASE
 from tests.support.hub import HubProcess
 from tests.support.kill_agents import KillAgents, kill_agents
-from tests.support.kill_checks import check_answers, check_asked, check_file, check_statuses, open_calls
+from tests.support.kill_checks import check_answers, check_asked, check_file, check_statuses, open_calls, open_work
 from tests.support.kill_load import Client, Load
+from tests.support.kill_readers import Readers
+from tests.support.kill_told import check_callbacks, check_readers
 from tests.support.run import run
+from tests.support.stream_agents import StreamAgents, stream_agents
 
 PAUSE_S: Final = (0.1, 0.5)
 LAST_S: Final = 0.3  # of load in the last life
@@ -50,6 +53,10 @@ class Report(msgspec.Struct, kw_only=True):
     cut_off: int = 0
     repeated: int = 0
     given_up: int = 0
+    cancelled: int = 0
+    callbacks: int = 0
+    streams: int = 0
+    resumed: int = 0
     in_flight: list[int] = []
     ready_s: list[float] = []
     stored: Counter[str] = Counter()
@@ -72,6 +79,8 @@ class Report(msgspec.Struct, kw_only=True):
             f"seed {self.seed}: {self.kills} kills, {self.kills_with_calls:.0%} with calls in flight "
             f"(mean {sum(self.in_flight) / max(self.kills, 1):.0f}); {self.calls} calls, {self.cut_off} cut off, "
             f"{self.acknowledged} acknowledged, {self.repeated} of them again, {self.given_up} with a key given up; "
+            f"{self.cancelled} cancelled, {self.callbacks} callbacks; {self.streams} streams, resumed {self.resumed} "
+            f"times; "
             f"stored: {stored}; ready after at most {max(self.ready_s, default=0):.2f} s; "
             f"{len(self.complaints)} complaints\n{shown}"
         )
@@ -93,42 +102,48 @@ def pointed_lives(points: Sequence[str], seed: int) -> list[Life]:
 
 
 def kill_run(
-    folder: Path, lives: Sequence[Life], seed: int, *, settle_s: float = 10.0, limit_s: float = 280.0
+    folder: Path, lives: Sequence[Life], seed: int, *, settle_s: float = 30.0, limit_s: float = 280.0
 ) -> Report:
     """Live these lives under load; what was done and found. `settle_s`: how long calls may take to end afterwards."""
-    with kill_agents(seed) as agents:
-        return run(_KillRun(folder, agents, seed, settle_s).live(lives), limit_s)
+    with kill_agents(seed) as agents, stream_agents() as streamer:
+        return run(_KillRun(folder, agents, streamer, seed, settle_s).live(lives), limit_s)
 
 
 class _KillRun:
-    def __init__(self, folder: Path, agents: KillAgents, seed: int, settle_s: float) -> None:
+    def __init__(self, folder: Path, agents: KillAgents, streamer: StreamAgents, seed: int, settle_s: float) -> None:
         self._agents = agents
+        self._streamer = streamer
         self._settle_s = settle_s
         self._hub = HubProcess(folder / "data")
         self._file = self._hub.data / DATABASE
         self._report = Report(seed=seed)
         self._checked = 0
+        self._lives: list[float] = []  # when each of them began
 
     async def live(self, lives: Sequence[Life]) -> Report:
         """All lives, one after the other."""
         try:
             await self._begin(lives[0])
-            for card in self._agents.cards():
+            for card in (*self._agents.cards(), self._streamer.card()):
                 self._hub.register(card)
-            client = Client(self._hub.port, self._hub.new_key("a2a:call"))
-            load = Load(client, random.Random(self._report.seed), f"kill-{self._report.seed}")
+            key, seed = self._hub.new_key("a2a:call"), self._report.seed
+            client = Client(self._hub.port, key)
+            load = Load(client, random.Random(seed), f"kill-{seed}", self._agents.callback_url)
+            readers = Readers(self._hub.port, key, random.Random(seed + 1), f"kill-{seed}")
             async with asyncio.TaskGroup() as group:
-                loading = group.create_task(load.run())
+                loading, reading = group.create_task(load.run()), group.create_task(readers.run())
                 for life, after in itertools.pairwise(lives):
                     await self._end(life, client)
                     await self._begin(after)
                     await self._check_so_far(load, client)
                 await asyncio.sleep(LAST_S)
                 load.stop()
-                await asyncio.wait([loading], timeout=self._settle_s)
+                readers.stop()
+                await asyncio.wait([loading, reading], timeout=self._settle_s)
                 # What is still unanswered now is judged by its task, below.
                 loading.cancel()
-            await self._finish(load, client)
+                reading.cancel()
+            await self._finish(load, readers, client)
         finally:
             self._hub.kill()
         return self._report
@@ -139,6 +154,7 @@ class _KillRun:
         hub.port, hub.url = self._hub.port, self._hub.url
         self._hub = hub
         began = time.monotonic()
+        self._lives.append(began)
         await asyncio.to_thread(hub.start)
         self._report.ready_s.append(time.monotonic() - began)
 
@@ -164,26 +180,31 @@ class _KillRun:
         self._complain(await check_statuses(client, fresh))
         await load.repeat_answered()
 
-    async def _finish(self, load: Load, client: Client) -> None:
+    async def _finish(self, load: Load, readers: Readers, client: Client) -> None:
         report, ledger = self._report, load.ledger
-        await _becomes_true(lambda: open_calls(self._file) == 0, self._settle_s)
+        await _becomes_true(lambda: open_calls(self._file) == 0 and open_work(self._file) == 0, self._settle_s)
         if still_open := open_calls(self._file):
             self._complain([f"{still_open} calls stay open"])
         answered = ledger.acknowledged()
         self._complain(await check_statuses(client, answered))
         client.start_anew()
         self._complain(check_answers(ledger))
-        self._complain(check_asked(self._agents.asked(), ledger))
+        self._complain(check_asked(self._agents.asked(), ledger, self._lives))
         if still_open:
             self._hub.kill()  # It would wait for them in vain.
         elif code := await asyncio.to_thread(self._hub.stop):
             self._complain([f"the hub ended with code {code}"])
-        complaints, report.stored = check_file(self._file, ledger)
-        self._complain(complaints)
+        complaints, stored, report.stored = check_file(self._file, ledger)
+        called = self._agents.called()
+        self._complain([*complaints, *check_callbacks(called, ledger, stored), *check_readers(self._file, readers)])
         report.calls = len(ledger.calls)
         report.acknowledged = len(answered)
         report.cut_off = sum(call.cut_off for call in ledger.calls)
         report.repeated = sum(1 for call in answered if len(call.answers) > 1)
+        report.cancelled = sum(1 for call in ledger.calls if call.cancelled)
+        report.callbacks = len(called)
+        report.streams = sum(1 for call in readers.calls if call.done)
+        report.resumed = sum(call.resumed for call in readers.calls)
         report.given_up = sum(1 for call in ledger.calls if call.key is not None and not call.answers)
 
     def _complain(self, complaints: Sequence[str]) -> None:

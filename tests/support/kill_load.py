@@ -1,7 +1,9 @@
 """The load of the kill harness: calls that come when they come, whatever became of the ones before.
 
-Half of them carry an `Idempotency-Key` and are repeated under it until they are answered; the others are sent once. A
-quarter goes to the slow agent. What was answered is kept in the ledger, to be held against the hub's own account.
+Most are accepted calls that are called back; they carry an `Idempotency-Key` and are repeated under it until they are
+answered, and one in twenty is cancelled soon after. The others are waited for; half of them have a key, the rest is
+sent once. A quarter goes to the slow agent. What was answered is kept in the ledger, to be held against the hub's own
+account.
 """
 
 import asyncio
@@ -12,8 +14,12 @@ from typing import Any, Final
 
 from tests.support.kill_agents import QUICK, SLOW
 
-PER_S: Final = 200.0
-KEYED: Final = 0.5
+ACCEPTED_PER_S: Final = 200.0
+WAITING_PER_S: Final = 50.0
+PER_S: Final = ACCEPTED_PER_S + WAITING_PER_S
+CANCELLED: Final = 0.05
+CANCELLED_AFTER_S: Final = 0.3  # at most
+KEYED: Final = 0.5  # of those that are waited for
 SLOW_SHARE: Final = 0.25
 ATTEMPTS: Final = 12
 WAIT_S: Final = 0.05
@@ -24,12 +30,15 @@ RECENT: Final = 20  # keyed calls that are repeated after a restart although the
 class Sent:
     """One call of the loader, and every answer it got."""
 
-    def __init__(self, number: int, key: str | None, agent: str) -> None:
+    def __init__(self, number: int, key: str | None, agent: str, *, accepted: bool) -> None:
         self.number = number
         self.key = key
         self.agent = agent
-        self.answers: list[dict[str, Any]] = []  # of status 200: the acknowledgements
+        self.accepted = accepted  # and called back, not waited for
+        self.answers: list[dict[str, Any]] = []  # of status 200 or 202: the acknowledgements
         self.cut_off = 0
+        self.cancel_sent = False
+        self.cancelled = False  # the hub has said so
 
     @property
     def input(self) -> dict[str, Any]:
@@ -107,8 +116,9 @@ class Client:
 class Load:
     """Sends calls from `run` until `stop`."""
 
-    def __init__(self, client: Client, chance: random.Random, name: str) -> None:
+    def __init__(self, client: Client, chance: random.Random, name: str, callback_url: str) -> None:
         self.ledger = Ledger()
+        self._callback_url = callback_url
         self._client = client
         self._chance = chance
         self._name = name
@@ -136,8 +146,10 @@ class Load:
 
     def _draw(self) -> Sent:
         number = len(self.ledger.calls)
-        key = f"{self._name}-{number}" if self._chance.random() < KEYED else None
-        call = Sent(number, key, SLOW if self._chance.random() < SLOW_SHARE else QUICK)
+        accepted = self._chance.random() < ACCEPTED_PER_S / PER_S
+        key = f"{self._name}-{number}" if accepted or self._chance.random() < KEYED else None
+        agent = SLOW if self._chance.random() < SLOW_SHARE else QUICK
+        call = Sent(number, key, agent, accepted=accepted)
         self.ledger.calls.append(call)
         return call
 
@@ -146,19 +158,26 @@ class Load:
             if attempt:
                 await asyncio.sleep(self._chance.uniform(0, WAIT_S * 2 ** min(attempt - 1, 4)))
             if await self._attempt(call):
-                return
+                break
+        if call.accepted and call.answers and self._chance.random() < CANCELLED:
+            await asyncio.sleep(self._chance.uniform(0, CANCELLED_AFTER_S))
+            await self._cancel(call)
 
     async def _attempt(self, call: Sent) -> bool:
-        body = {"target_agent_id": call.agent, "skill": "echo", "input": call.input}
+        body: dict[str, Any] = {"target_agent_id": call.agent, "skill": "echo", "input": call.input}
+        path = "/v1/a2a/call"
+        if call.accepted:
+            path = "/v1/a2a/call/async"
+            body["callback"] = {"url": self._callback_url}
         try:
-            status, said = await self._client.ask("POST", "/v1/a2a/call", body, call.key)
+            status, said = await self._client.ask("POST", path, body, call.key)
         except TimeoutError:
             self.ledger.complaints.append(f"call {call.number} was not answered within {ATTEMPT_S:g} s")
             return False
         except (OSError, EOFError):
             call.cut_off += 1
             return False
-        if status == 200:
+        if status == (202 if call.accepted else 200):
             call.answers.append(said)
             return True
         # A hub that is busy may say so; it never was anything else's fault here.
@@ -167,6 +186,21 @@ class Load:
         else:
             self.ledger.complaints.append(f"call {call.number} was answered {status}: {said.get('error')}")
         return False
+
+    async def _cancel(self, call: Sent) -> None:
+        """Once: what a hub that is killed meanwhile made of it is seen by the call."""
+        call.cancel_sent = True
+        call_id = call.answers[0]["call_id"]
+        try:
+            status, said = await self._client.ask("POST", f"/v1/a2a/call/{call_id}/cancel", {})
+        except TimeoutError:
+            self.ledger.complaints.append(f"the cancel of call {call.number} was not answered")
+        except (OSError, EOFError):
+            return
+        else:
+            call.cancelled = status == 200
+            if status not in (200, 409, 503):
+                self.ledger.complaints.append(f"the cancel of call {call.number} was answered {status}: {said}")
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[int, Mapping[str, str]]:

@@ -24,17 +24,20 @@ import apsw
 import msgspec
 
 from dragoman.backends.local.bus import LocalBus
-from dragoman.backends.sqlite import SqliteStore
+from dragoman.backends.sqlite import SqliteStore, codec
 from dragoman.backends.sqlite.connection import Connection, Parameters, Rows
+from dragoman.backends.sqlite.delivery_lists import STATE
 from dragoman.model.task import Task
-from dragoman.ports.store import CALLBACKS, NewJob, Registration, Store
+from dragoman.ports.deliveries import DeliveryState, NewNotice, Outcome
+from dragoman.ports.store import CALLBACKS, NewJob, Owner, Registration, Store
 from tests.contracts.manual_clock import ManualClock
 from tests.contracts.samples import chunk, completed, new_agent, new_task, once, opening, step
+from tests.support.torn_disk import Disk, Write
 
 CHANCE: Final = 0.12
-SECTOR: Final = 512
 CUTS_PER_DATABASE: Final = 200
 CALLERS: Final = 4
+RECEIVER: Final = "https://caller.example/told"
 WAL_MIB: Final = 0.8  # checkpoints begin at a quarter of it: every 50 pages
 
 _names = itertools.count()
@@ -47,77 +50,9 @@ class Report(msgspec.Struct, kw_only=True):
     cuts: int = 0
     in_checkpoint: int = 0
     acknowledged: int = 0
+    streamed: int = 0  # events
+    delivered: int = 0  # callbacks
     found: list[str] = msgspec.field(default_factory=list[str])
-
-
-class Write(msgspec.Struct, frozen=True):
-    """One write, or without data a truncation, that may not have reached the disk."""
-
-    offset: int
-    data: bytes | None
-
-
-class _File(msgspec.Struct):
-    synced: bytes = b""
-    later: list[Write] = msgspec.field(default_factory=list[Write])
-
-
-def replay(synced: bytes, writes: Iterable[Write]) -> bytes:
-    """The bytes after these writes."""
-    content = bytearray(synced)
-    for write in writes:
-        if write.data is None:
-            del content[write.offset :]
-            continue
-        content.extend(bytes(max(0, write.offset - len(content))))
-        content[write.offset : write.offset + len(write.data)] = write.data
-    return bytes(content)
-
-
-class Disk:
-    """What would be found after a cut at this moment."""
-
-    def __init__(self, chance: random.Random) -> None:
-        self._files: dict[str, _File] = {}
-        self._chance = chance
-
-    def wrote(self, name: str, write: Write) -> None:
-        self._file(name).later.append(write)
-
-    def synced(self, name: str) -> None:
-        file = self._file(name)
-        file.synced = replay(file.synced, file.later)
-        file.later = []
-
-    def deleted(self, name: str) -> None:
-        self._files.pop(name, None)
-
-    def after_cut(self, folder: Path) -> None:
-        """Lay the files out as a restart would find them."""
-        for name, file in self._files.items():
-            (folder / Path(name).name).write_bytes(replay(file.synced, self._surviving(file.later)))
-
-    def _file(self, name: str) -> _File:
-        return self._files.setdefault(name, _File())
-
-    def _surviving(self, writes: list[Write]) -> list[Write]:
-        match self._chance.choice(("none", "all", "half", "torn")):
-            case "none":
-                return []
-            case "all":
-                return writes
-            case "half":
-                return [write for write in writes if self._chance.random() < 0.5]
-            case _:
-                pieces = (piece for write in writes for piece in _sectors(write))
-                return [piece for piece in pieces if self._chance.random() < 0.5]
-
-
-def _sectors(write: Write) -> list[Write]:
-    if write.data is None:
-        return [write]
-    cuts = range(0, len(write.data), SECTOR)
-    return [Write(write.offset + start, write.data[start : start + SECTOR]) for start in cuts]
 
 
 class PowerCuts:
@@ -132,7 +67,9 @@ class PowerCuts:
         self.disk = Disk(self._chance)
         self._acknowledged: dict[str, Task] = {}
         self._keyed: set[str] = set()
+        self._said: dict[str, list[bytes]] = {}  # of streams: the events from the second on
         self._owed: set[str] = set()
+        self._delivered: set[str] = set()
         self._sealed: set[str] = set()
 
     def maybe_cut(self, name: str) -> None:
@@ -160,20 +97,25 @@ class PowerCuts:
             connect=lambda path: _Planted(apsw.Connection(str(path), vfs=name), self._synchronous),
         )
         await store.start()
+        owner = await store.begin_epoch("hub")
         async with asyncio.TaskGroup() as group:
             for _ in range(CALLERS):
-                group.create_task(self._caller(store, clock))
+                group.create_task(self._caller(store, clock, owner))
         await store.close()
         vfs.unregister()
 
-    async def _caller(self, store: Store, clock: ManualClock) -> None:
+    async def _caller(self, store: Store, clock: ManualClock, owner: Owner) -> None:
         while self._cuts_left > 0:
-            match self._chance.randrange(6):
+            match self._chance.randrange(10):
                 case 0 | 1:
                     await self._quick_call(store, clock)
                 case 2 | 3:
                     await self._long_call(store, clock)
-                case 4:
+                case 4 | 5:
+                    await self._streamed_call(store, clock)
+                case 6 | 7:
+                    await self._deliver(store, clock, owner)
+                case 8:
                     name = clock.new_id("secret_")
                     await store.put_sealed(name, b"sealed")
                     self._sealed.add(name)
@@ -197,8 +139,30 @@ class PowerCuts:
             task = self._acknowledged[task.id] = growth.task
         await self._end(store, clock, task)
 
+    async def _streamed_call(self, store: Store, clock: ManualClock) -> None:
+        """Accepted, for a worker; then told piece by piece, those that gathered together."""
+        task = new_task(clock)
+        await store.open(opening(task, durable=True))
+        self._acknowledged[task.id] = task
+        self._said[task.id] = []
+        for piece in range(self._chance.randrange(2, 8)):
+            chunks = [chunk(clock, f"piece {piece}.{each}") for each in range(self._chance.randrange(1, 5))]
+            growth = step(task, *chunks)
+            await store.append(growth)
+            task = self._acknowledged[task.id] = growth.task
+            self._said[task.id] += map(codec.pack_event, chunks)
+            self._report.streamed += len(chunks)
+        await self._end(store, clock, task)
+
+    async def _deliver(self, store: Store, clock: ManualClock, owner: Owner) -> None:
+        for job in await store.lease((CALLBACKS,), 1, owner):
+            assert await store.attempted(job, Outcome(state=DeliveryState.DELIVERED, at=clock.now(), url=RECEIVER))
+            self._delivered.add(job.task_id)
+            self._report.delivered += 1
+
     async def _end(self, store: Store, clock: ManualClock, task: Task) -> None:
-        growth = step(task, completed(clock), jobs=[NewJob(queue=CALLBACKS, payload=task.id.encode())])
+        notice = NewNotice(callback_id="caller", seq=task.last_seq + 1, url=RECEIVER)
+        growth = step(task, completed(clock), jobs=[NewJob(queue=CALLBACKS, notice=notice)])
         await store.append(growth)
         self._acknowledged[task.id] = growth.task
         self._owed.add(task.id)
@@ -234,10 +198,31 @@ class PowerCuts:
                 return f"{task_id} has {events.get(number)} events of {last_seq}"
         if lost := self._keyed - {row[0] for row in found.execute("SELECT task FROM idem")}:
             return f"the keys of {sorted(lost)} are lost"
-        if lost := self._owed - {row[0].decode() for row in found.execute("SELECT payload FROM job")}:
-            return f"the callbacks of {sorted(lost)} are lost"
         if lost := self._sealed - {row[0] for row in found.execute("SELECT name FROM sealed")}:
             return f"the sealed values {sorted(lost)} are lost"
+        numbers = {task_id: row[0] for task_id, row in rows.items()}
+        return self._unsaid(found, numbers) or self._undelivered(found, numbers)
+
+    def _unsaid(self, found: sqlite3.Connection, numbers: dict[str, int]) -> str | None:
+        """What is wrong with the events of streams, each of which somebody may have seen."""
+        written: dict[int, bytes] = dict(found.execute("SELECT key, body FROM event").fetchall())
+        for task_id, said in self._said.items():
+            first = (numbers[task_id] << codec.SEQ_BITS) + 2
+            if any(written.get(key) != body for key, body in enumerate(said, first)):
+                return f"events of {task_id} are lost, or are others"
+        return None
+
+    def _undelivered(self, found: sqlite3.Connection, numbers: dict[str, int]) -> str | None:
+        """What is wrong with the callbacks: each waits, as a job, or was delivered, and stays so."""
+        states: dict[int, int] = dict(found.execute("SELECT task, state FROM delivery").fetchall())
+        waiting = {row[0] for row in found.execute("SELECT task FROM job WHERE queue = ?", (CALLBACKS,))}
+        delivered = STATE[DeliveryState.DELIVERED]
+        for task_id in self._owed:
+            number = numbers[task_id]
+            if number not in states or (states[number] != delivered and number not in waiting):
+                return f"the callback of {task_id} is lost"
+        if lost := {task_id for task_id in self._delivered if states.get(numbers[task_id]) != delivered}:
+            return f"that callbacks of {sorted(lost)} were delivered is lost"
         return None
 
 

@@ -11,6 +11,7 @@ import selectors
 import subprocess
 import tempfile
 import time
+from collections.abc import Generator
 from typing import IO, Any, Final, Self
 from urllib.parse import quote
 
@@ -67,12 +68,20 @@ class Dialogue:
 
     def say(self, step: dict[str, Any]) -> dict[str, Any]:
         """One step, and what it led to. Fails when the program ends over it, with what the program said."""
-        process = self._process or self._start()
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(step).encode() + b"\n")
-        process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self._line(process, step))
-        return answer
+        return self._answer(self._told(step), step)
+
+    def live(self, step: dict[str, Any]) -> Generator[dict[str, Any]]:
+        """One step that tells as it goes: its events, then what it led to. Closed before that, it ends the program."""
+        process, over = self._told({**step, "live": True}), False
+        try:
+            while not over:
+                answer = self._answer(process, step)
+                over = "event" not in answer
+                yield answer
+        finally:
+            if not over:
+                process.kill()
+                self.close()
 
     def close(self) -> None:
         """Let it end; harmless when it has."""
@@ -93,6 +102,17 @@ class Dialogue:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _told(self, step: dict[str, Any]) -> subprocess.Popen[bytes]:
+        process = self._process or self._start()
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(step).encode() + b"\n")
+        process.stdin.flush()
+        return process
+
+    def _answer(self, process: subprocess.Popen[bytes], step: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._line(process, step))
+        return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._heard = b""
@@ -136,13 +156,13 @@ class SdkCaller:
 
     def call(self, agent: str, content: Content, *, timeout_ms: int = 20_000, wait: bool = True) -> Seen:
         """Send a message in a context of its own."""
-        message = self._message(content) | {"metadata": {"dragoman": {"timeout_ms": timeout_ms}}}
+        message = self.message(content) | {"metadata": {"dragoman": {"timeout_ms": timeout_ms}}}
         return self._seen(self.say(agent, "send", message=message, wait=wait))
 
     def follow_up(self, agent: str, first: Seen, content: Content) -> Seen:
         """A further message: into the task if it asks for input, else into its context."""
         into = {"taskId": first.task_id} if first.state == "input-required" else {"contextId": first.context_id}
-        return self._seen(self.say(agent, "send", message=self._message(content) | into))
+        return self._seen(self.say(agent, "send", message=self.message(content) | into))
 
     def get(self, agent: str, first: Seen) -> Seen:
         """The task again."""
@@ -154,8 +174,18 @@ class SdkCaller:
 
     def say(self, agent: str, do: str, **more: Any) -> dict[str, Any]:
         """One step with an agent, and all that the program tells of it."""
-        url = f"{self._hub}/agents/{quote(agent, safe='')}/{self.client.mount}"
-        return self._dialogue.say({"url": url, "do": do, **more})
+        return self._dialogue.say({"url": self._base(agent), "do": do, **more})
+
+    def live(self, agent: str, do: str, **more: Any) -> Generator[dict[str, Any]]:
+        """One step with an agent, told as it goes."""
+        return self._dialogue.live({"url": self._base(agent), "do": do, **more})
+
+    def message(self, content: Content) -> dict[str, Any]:
+        """A message of its user, under a name of its own."""
+        name = f"message-{os.getpid()}-{next(_numbers)}"
+        if self.client.words == "1.0":
+            return {"messageId": name, "role": "ROLE_USER", "parts": a2a_v10.parts_of(content)}
+        return {"kind": "message", "messageId": name, "role": "user", "parts": parts_of_kind(content)}
 
     def close(self) -> None:
         """End the program."""
@@ -167,11 +197,8 @@ class SdkCaller:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _message(self, content: Content) -> dict[str, Any]:
-        name = f"message-{os.getpid()}-{next(_numbers)}"
-        if self.client.words == "1.0":
-            return {"messageId": name, "role": "ROLE_USER", "parts": a2a_v10.parts_of(content)}
-        return {"kind": "message", "messageId": name, "role": "user", "parts": parts_of_kind(content)}
+    def _base(self, agent: str) -> str:
+        return f"{self._hub}/agents/{quote(agent, safe='')}/{self.client.mount}"
 
     def _seen(self, said: dict[str, Any]) -> Seen:
         if "raised" in said:

@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "discover": ("discover", "Find agents, best first."),
     "call": ("call", "Call a skill and print its answer."),
     "agents": ("agents", "List, show, pause, resume and remove agents."),
+    "deliveries": ("deliveries", "List callbacks and webhooks, and send them once more."),
     "doctor": ("doctor", "Check an agent by its URL, or this installation and its hub."),
     "translate": ("translate", "Put a message, answer, event or card into another dialect."),
     "keys": ("keys", "Create, list, rotate and revoke keys."),

@@ -1,31 +1,35 @@
 """The courier: puts a call into the target's dialect, sends it, and tells what came of it.
 
-    ask → credentials, trace → the wire → hear → events; where that does not settle it, the bridge goes on asking
+    ask → credentials, trace → the wire → hear → events; where that does not settle it, the bridge learns the rest
 
 A delivery never raises for what the agent or the network did: its last events say so.
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
-from dragoman.delivery.bridge import poll
+from dragoman.delivery.bridge import learn
 from dragoman.delivery.credentials import Credentials, given_headers
+from dragoman.delivery.mailbox import mailed
 from dragoman.delivery.over_http import CANCEL_S, Wire
 from dragoman.delivery.probe import document, examined_card, look
 from dragoman.delivery.repeats import may_repeat, repeated
 from dragoman.dialects.dialect import Dialect, Heard, Notice, Outgoing, Verb
 from dragoman.model.agent import Agent, Endpoint
-from dragoman.model.call import OpenedCall
-from dragoman.model.errors import AgentError, AgentTimeout, BadAgentReply, BadParams, DragomanError
+from dragoman.model.call import AdmittedCall, OpenedCall
+from dragoman.model.callbacks import Callback, Tells
+from dragoman.model.errors import AgentError, AgentTimeout, BadAgentReply, BadParams, DragomanError, NotSupported
 from dragoman.model.events import Happened, Sent, StatusChanged, TaskEvent
 from dragoman.model.fit import Feature
-from dragoman.model.http import Headers, HttpRequest
+from dragoman.model.http import Headers, HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
-from dragoman.model.operations import Callback
+from dragoman.model.news import Known, coalesced
+from dragoman.model.operations import Wait
 from dragoman.model.secret import Secret
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
@@ -33,6 +37,7 @@ from dragoman.net.errors import NetError
 from dragoman.observe.trace import trace_headers
 from dragoman.ports.clock import Clock
 from dragoman.ports.courier import Delivered, Probed, Told
+from dragoman.ports.store import Mailboxes
 from dragoman.security.signing import sign_headers
 
 ACK_S: Final = 30.0  # within which an agent that reports later has to say that it got the call
@@ -47,6 +52,7 @@ class HttpCourier:
         self,
         *,
         wire: Wire,
+        boxes: Mailboxes,
         credentials: Credentials,
         clock: Clock,
         dialects: Mapping[str, Dialect],
@@ -54,12 +60,14 @@ class HttpCourier:
         hub_id: str,
     ) -> None:
         self._wire = wire
+        self._boxes = boxes  # of agents that have no URL
         self._credentials = credentials
         self._clock = clock
         self._dialects = dialects
         self._hub_url = hub_url
         self._hub_id = hub_id
         self._versions: dict[str, str] = {}  # what agents were found to speak, by the endpoint's URL
+        self._silent: set[str] = set()  # endpoints that have no streams, whatever their cards say
 
     async def deliver(self, opened: OpenedCall) -> Delivered:
         """Send the call; its events begin with where it went."""
@@ -81,17 +89,72 @@ class HttpCourier:
         sent = Sent(at=at, agent_id=opened.call.agent.id, attempt=opened.attempt, remote=heard.remote)
         return Delivered(events=(sent, *heard.events), settled=heard.settled)
 
-    async def follow(self, opened: OpenedCall, task: Task) -> AsyncIterator[Sequence[TaskEvent]]:
-        """Ask after a call that was sent, until it is settled."""
-        call = opened.call
+    def streams(self, opened: OpenedCall) -> bool:
+        """Whether the target tells of the call event by event; not if its only reader waits for the end."""
+        call, endpoint = opened.call, opened.call.endpoint
+        if Feature.STREAM not in endpoint.features or endpoint.url in self._silent:
+            return False
+        if self._dialects[endpoint.dialect].listen is None:
+            return False
+        return call.operation.wait is not Wait.END or any(each.tells is not Tells.END for each in opened.task.callbacks)
+
+    async def stream(self, opened: OpenedCall) -> AsyncGenerator[Delivered]:
+        """Send the call and tell what happens as it happens; its events begin with where it went."""
+        call, at = opened.call, self._clock.now()
+        sent = Sent(at=at, agent_id=call.agent.id, attempt=opened.attempt)
+        begun, remote = False, None
         try:
-            async for heard in poll(
-                call.endpoint.features,
-                lambda: self._exchange(Verb.GET, opened, task, self._clock.now()),
+            async with aclosing(self._streamed(Verb.STREAM, opened, opened.task, at)) as stream:
+                async for heard in stream:
+                    events: Sequence[TaskEvent] = coalesced(heard.events)
+                    if not begun or heard.remote not in (None, remote):
+                        remote = heard.remote
+                        events = (msgspec.structs.replace(sent, remote=remote), *events)
+                    begun = True
+                    yield Delivered(events=tuple(events), settled=heard.settled)
+                    if heard.settled:
+                        return
+            if self._can_ask(call.endpoint):
+                return
+            error: DragomanError = AgentError("The agent's stream ended before its answer.", reason="stream_ended")
+        except NotSupported:
+            if begun:
+                raise
+            # It said so instead of taking the call: it gets it again, and is not asked for a stream any more.
+            self._note_silent(call.endpoint)
+            yield await self.deliver(opened)
+            return
+        except DragomanError as broken:
+            late = isinstance(broken, AgentTimeout) and self._clock.monotonic() >= call.deadline
+            if begun and not late and self._can_ask(call.endpoint):
+                return
+            error = broken
+        failed = self._failed(error)
+        yield Delivered(events=(failed,) if begun else (sent, failed), settled=True)
+
+    async def follow(self, opened: OpenedCall, now: Callable[[], Task]) -> AsyncGenerator[Sequence[TaskEvent]]:
+        """Listen to a call that was sent, or ask after it, until it is settled."""
+        call = opened.call
+        features = call.endpoint.features
+        listens = Feature.SUBSCRIBE in features and self._dialects[call.endpoint.dialect].listen is not None
+
+        def subscribe() -> AsyncGenerator[Heard]:
+            return self._streamed(Verb.SUBSCRIBE, opened, now(), self._clock.now())
+
+        async def get() -> Heard:
+            task = now()
+            heard = await self._exchange(Verb.GET, opened, task, self._clock.now())
+            return msgspec.structs.replace(heard, events=tuple(Known(task).news(heard.events)))
+
+        try:
+            async for heard in learn(
+                subscribe if listens else None,
+                get if Feature.GET in features else None,
                 clock=self._clock,
                 deadline=call.deadline,
             ):
-                yield heard.events
+                if heard.events:
+                    yield coalesced(heard.events)
         except DragomanError as error:
             yield (self._failed(error),)
 
@@ -123,6 +186,9 @@ class HttpCourier:
         deadline = self._clock.monotonic() + CANCEL_S
         # Best effort: an agent that knows no cancel, or is gone, needs none.
         with contextlib.suppress(DragomanError):
+            if endpoint.url is None:
+                await mailed(request, agent, endpoint, self._boxes)
+                return
             await self._wire.send(
                 self._signed(dialect, request, agent, task.id), agent_id=agent.id, deadline=deadline, timeout_ms=5000
             )
@@ -136,7 +202,7 @@ class HttpCourier:
             return Told(delivered=True)  # The callback's dialect has no word for it.
         headers = {name.lower().encode(): value.encode() for name, value in (callback.headers or {}).items()}
         headers |= request.headers
-        notice_id = headers.get(b"webhook-id", f"wh_{task.id}_{happened.seq}".encode()).decode()
+        notice_id = request.headers.get(b"webhook-id", f"wh_{task.id}_{happened.seq}".encode()).decode()
         headers[b"webhook-id"] = notice_id.encode()
         if secret is not None:
             at = int(self._clock.now().timestamp())
@@ -188,22 +254,66 @@ class HttpCourier:
 
     async def _exchange(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> Heard:
         """One request to the agent and what its reply says. Raises AgentUnavailable, AgentTimeout, AgentError."""
-        call, clock = opened.call, self._clock
+        if not self._credentials.is_ready(opened.call.agent):
+            await self._credentials.ready(opened.call.agent)
+        outgoing = self._outgoing(verb, opened, task, at)
+        deadline = opened.call.deadline
+        if verb is Verb.SEND and Feature.REPORTS in outgoing.endpoint.features:
+            deadline = min(deadline, self._clock.monotonic() + ACK_S)
+        try:
+            return await self._said(outgoing, opened.call, deadline)
+        except BadAgentReply as error:
+            outgoing = self._other_version(outgoing, error)
+        return await self._said(outgoing, opened.call, deadline)
+
+    async def _streamed(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> AsyncGenerator[Heard]:
+        """What the agent tells in answer to one request. Raises as `_exchange`, and NotSupported where it cannot."""
+        await self._credentials.ready(opened.call.agent)
+        outgoing = self._outgoing(verb, opened, task, at)
+        try:
+            async with aclosing(self._heard(outgoing, opened.call)) as first:
+                async for heard in first:
+                    yield heard
+            return
+        except BadAgentReply as error:
+            outgoing = self._other_version(outgoing, error)
+        async with aclosing(self._heard(outgoing, opened.call)) as second:
+            async for heard in second:
+                yield heard
+
+    async def _heard(self, outgoing: Outgoing, call: AdmittedCall) -> AsyncGenerator[Heard]:
+        dialect = self._dialects[outgoing.endpoint.dialect]
+        request = dialect.ask(outgoing)
+        if request is None or dialect.listen is None:
+            raise NotSupported("The agent has no streams.")
+        listener = dialect.listen(outgoing)
+        request = self._signed(dialect, request, call.agent, outgoing.task.id)
+        answers = self._wire.stream(
+            request, agent_id=call.agent.id, deadline=call.deadline, timeout_ms=int(call.timeout_s * 1000)
+        )
+        async with aclosing(answers) as pieces:
+            async for piece in pieces:
+                now = self._clock.now()
+                if isinstance(piece, HttpReply):
+                    yield dialect.hear(outgoing, piece, now)
+                else:
+                    yield _together([listener.hear(event, now) for event in piece])
+
+    def _outgoing(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> Outgoing:
+        """Everything that a request is put into words with. Raises AgentTimeout where no time is left."""
+        call = opened.call
         agent, endpoint = call.agent, self._spoken_at(call.endpoint) if self._versions else call.endpoint
-        dialect = self._dialects[endpoint.dialect]
-        given_ms = int(call.timeout_s * 1000)
-        left_ms = int((call.deadline - clock.monotonic()) * 1000)
+        left_ms = int((call.deadline - self._clock.monotonic()) * 1000)
         if left_ms <= 0:
-            raise AgentTimeout(timeout_ms=given_ms, agent_id=agent.id)
-        if not self._credentials.is_ready(agent):
-            await self._credentials.ready(agent)
-        outgoing = Outgoing(
+            raise AgentTimeout(timeout_ms=int(call.timeout_s * 1000), agent_id=agent.id)
+        dialect = self._dialects[endpoint.dialect]
+        return Outgoing(
             verb=verb,
             task=task,
             asked=call.operation,
             endpoint=endpoint,
             at=at,
-            message=call.message if verb is Verb.SEND else None,
+            message=call.message if verb is Verb.SEND or verb is Verb.STREAM else None,
             headers=self._headers(dialect, agent, endpoint.url or "", task, call.caller.name),
             caller=call.caller.name,
             attempt=opened.attempt,
@@ -211,26 +321,36 @@ class HttpCourier:
             hub_url=self._hub_url,
             hub_id=self._hub_id,
         )
-        deadline = call.deadline
-        if verb is Verb.SEND and Feature.REPORTS in endpoint.features:
-            deadline = min(deadline, clock.monotonic() + ACK_S)
-        try:
-            return await self._said(dialect, outgoing, agent, deadline, given_ms)
-        except BadAgentReply as error:
-            version = error.details.get("try_version")
-            if not isinstance(version, str) or endpoint.version == version:
-                raise
-        self._remember(endpoint, version)
-        outgoing = msgspec.structs.replace(outgoing, endpoint=msgspec.structs.replace(endpoint, version=version))
-        return await self._said(dialect, outgoing, agent, deadline, given_ms)
 
-    async def _said(self, dialect: Dialect, outgoing: Outgoing, agent: Agent, deadline: float, given_ms: int) -> Heard:
+    async def _said(self, outgoing: Outgoing, call: AdmittedCall, deadline: float) -> Heard:
+        dialect = self._dialects[outgoing.endpoint.dialect]
         request = dialect.ask(outgoing)
         if request is None:
             raise AgentError("The agent named no task that could be asked for.", reason="not_finished")
-        request = self._signed(dialect, request, agent, outgoing.task.id)
-        reply = await self._wire.send(request, agent_id=agent.id, deadline=deadline, timeout_ms=given_ms)
+        if outgoing.endpoint.url is None:
+            taken = await mailed(request, call.agent, outgoing.endpoint, self._boxes)
+            return dialect.hear(outgoing, taken, self._clock.now())
+        request = self._signed(dialect, request, call.agent, outgoing.task.id)
+        reply = await self._wire.send(
+            request, agent_id=call.agent.id, deadline=deadline, timeout_ms=int(call.timeout_s * 1000)
+        )
         return dialect.hear(outgoing, reply, self._clock.now())
+
+    def _other_version(self, outgoing: Outgoing, error: BadAgentReply) -> Outgoing:
+        """The same in the version that the reply points to; raises the error where it points to none."""
+        version, endpoint = error.details.get("try_version"), outgoing.endpoint
+        if not isinstance(version, str) or endpoint.version == version:
+            raise error
+        self._remember(endpoint, version)
+        return msgspec.structs.replace(outgoing, endpoint=msgspec.structs.replace(endpoint, version=version))
+
+    def _can_ask(self, endpoint: Endpoint) -> bool:
+        return Feature.GET in endpoint.features or Feature.SUBSCRIBE in endpoint.features
+
+    def _note_silent(self, endpoint: Endpoint) -> None:
+        if len(self._silent) >= VERSIONS:
+            self._silent.clear()
+        self._silent.add(endpoint.url or "")
 
     def _spoken_at(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint with the version that it was found to speak, where that is another than it said."""
@@ -279,3 +399,17 @@ class HttpCourier:
             return request
         signature = self._credentials.signature(agent, call_id, request.body)
         return msgspec.structs.replace(request, headers={**request.headers, **signature})
+
+
+def _together(heard: Sequence[Heard]) -> Heard:
+    """What several events say, as one; what follows the one that settles the call is no longer listened to."""
+    if len(heard) == 1:
+        return heard[0]
+    events: list[TaskEvent] = []
+    remote = None
+    for each in heard:
+        events += each.events
+        remote = each.remote or remote
+        if each.settled:
+            return Heard(events=tuple(events), settled=True, remote=remote)
+    return Heard(events=tuple(events), settled=False, remote=remote)

@@ -3,8 +3,10 @@
 What the network does is told in the hub's own errors here, and nowhere else.
 """
 
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Final
 
+from dragoman.dialects.sse import SseEvent, SseParser, is_stream
 from dragoman.dialects.times import retry_after_s
 from dragoman.model.errors import (
     AgentTimeout,
@@ -51,6 +53,35 @@ class Wire:
             return await self._client.send(request, deadline=deadline, max_body=self._max_answer, follow_slash=True)
         except NetError as error:
             raise told(error, agent_id, timeout_ms) from None
+
+    async def stream(
+        self, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int
+    ) -> AsyncGenerator[HttpReply | Sequence[SseEvent]]:
+        """The events of the agent's answer, those that have gathered together; or the whole reply, if it is no stream.
+
+        Raises AgentUnavailable, AgentTimeout, BadAgentReply.
+        """
+        try:
+            async with self._client.stream(request, deadline=deadline, follow_slash=True) as answer:
+                if answer.status != 200 or not is_stream(answer.headers):
+                    body = await self._whole(answer.chunks)
+                    yield HttpReply(status=answer.status, headers=answer.headers, body=body)
+                    return
+                parser = SseParser()
+                async for piece in answer.chunks:
+                    events = parser.feed(piece)
+                    if events:
+                        yield events
+        except NetError as error:
+            raise told(error, agent_id, timeout_ms) from None
+
+    async def _whole(self, chunks: AsyncIterator[bytes]) -> bytes:
+        body = bytearray()
+        async for piece in chunks:
+            body += piece
+            if len(body) > self._max_answer:
+                raise NetError(Reach.TOO_LARGE)
+        return bytes(body)
 
     async def post(self, request: HttpRequest, deadline: float) -> Told:
         """Tell somebody something, once; never raises. Any 2xx is delivery, a redirect is not."""

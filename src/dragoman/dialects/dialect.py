@@ -1,7 +1,7 @@
 """What a dialect is: a record of pure functions around the canonical model, in two halves.
 
     inbound    bytes → operation; answer, event, error → bytes      (read, Exchange)
-    outbound   operation → bytes; bytes → events                    (ask, hear)
+    outbound   operation → bytes; bytes → events                    (ask, hear, listen)
 
 A dialect does no I/O and reads no clock: the server stamps each request with an id and a time, and whatever a dialect
 has to make up derives from those.
@@ -10,19 +10,23 @@ has to make up derives from those.
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
+from dragoman.dialects.dialogue import Dialogue
+from dragoman.dialects.sse import STREAM_HEADERS, SseEvent
 from dragoman.model.agent import Agent, AgentCard, Binding, Endpoint
 from dragoman.model.answers import Answer, Card
+from dragoman.model.callbacks import Callback
+from dragoman.model.changes import Change
 from dragoman.model.content import Message
 from dragoman.model.errors import DragomanError
 from dragoman.model.events import Happened, Remote, TaskEvent
 from dragoman.model.fit import Feature
 from dragoman.model.http import NO_HEADERS, Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject
-from dragoman.model.operations import Callback, Operation, SendTask
+from dragoman.model.operations import Operation, SendTask
 from dragoman.model.task import StreamItem, Task
 
 ErrorTable = Mapping[type[DragomanError], tuple[str | int, int]]  # class → code and HTTP status
@@ -45,15 +49,35 @@ class Exchange(Protocol):
         ...
 
 
+Frames = Callable[[StreamItem], bytes]  # the frames of one item, its number as the id; empty where it has no word
+
+
+class Streaming(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How a stream is answered: its headers, and what each of its items is in the dialect's words.
+
+    As long as its reader: `frames` holds no more than it needs, not the request.
+    """
+
+    frames: Frames
+    headers: Headers = STREAM_HEADERS
+    broken: Callable[[DragomanError], bytes] | None = None  # how it says that it cannot go on, where it has words
+
+
+@runtime_checkable
 class StreamExchange(Exchange, Protocol):
     """An exchange that can also be answered event by event."""
 
-    def head(self) -> HttpReply:
-        """Status and headers of the stream."""
+    def stream(self, task_id: str, context_id: str) -> Streaming:
+        """How the stream of that task, in that context, is answered."""
         ...
 
-    def frame(self, item: StreamItem) -> bytes:
-        """The frames of one item, its number as their id; empty where the dialect has no word for it."""
+
+@runtime_checkable
+class ChangesExchange(Exchange, Protocol):
+    """An exchange that can also be answered by what changes at the hub, change by change."""
+
+    def changes(self) -> Callable[[Change], bytes]:
+        """The frames of one change."""
         ...
 
 
@@ -95,6 +119,8 @@ class Verb(StrEnum):
     """What an outgoing request asks of an agent."""
 
     SEND = "send"
+    STREAM = "stream"  # send, and receive what happens in the same answer
+    SUBSCRIBE = "subscribe"  # receive what happens to a task that was sent before
     GET = "get"
     CANCEL = "cancel"
 
@@ -107,7 +133,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     asked: SendTask  # what is being carried: the request that opened the task, or that which continues it
     endpoint: Endpoint
     at: datetime
-    message: Message | None = None  # what is sent, made to fit; only with SEND
+    message: Message | None = None  # what is sent, made to fit; only with SEND and STREAM
     headers: Headers = NO_HEADERS  # trace and credentials, to go along
     caller: str = ""
     attempt: int = 1
@@ -138,6 +164,14 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     remote: Remote | None = None
 
 
+class Listener(Protocol):
+    """Hears one stream of an agent: each event with what was heard before in mind."""
+
+    def hear(self, event: SseEvent, at: datetime) -> Heard:
+        """What an event says, of what was not known yet. Raises BadAgentReply."""
+        ...
+
+
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
     """Something of the model that a dialect cannot say, and what it becomes.
 
@@ -163,6 +197,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     methods: frozenset[str] = frozenset()  # the JSON-RPC methods it claims on shared URLs
     methods_begin: str = ""  # and all that begin like this
     rpc_paths: tuple[str, ...] = ()  # further URLs of the hub where this dialect's JSON-RPC is spoken
+    dialogue: Dialogue | None = None  # how it is spoken where both sides may write
     batches: bool = False  # its JSON-RPC requests may come several at once
     bindings: frozenset[Binding] = frozenset({Binding.JSONRPC})  # the framings in which it calls agents
     lacks: Mapping[Binding, frozenset[Feature]] = {}  # what it has, but not in every framing
@@ -172,6 +207,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     read: Callable[[HttpRequest], Exchange] | None = None
     ask: Callable[[Outgoing], HttpRequest | None]
     hear: Callable[[Outgoing, HttpReply, datetime], Heard]  # the time is that of the reply's arrival
+    # What an agent answers instead of a stream goes to `hear`, which raises NotSupported where it has none.
+    listen: Callable[[Outgoing], Listener] | None = None
     notify: Callable[[Notice], HttpRequest | None] | None = None
     owns_card: Callable[[JsonObject], bool]
     read_card: Callable[[JsonObject], AgentCard]

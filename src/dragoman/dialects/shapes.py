@@ -88,13 +88,17 @@ def read_state(value: Json) -> TaskState:
 
 
 def read_task(
-    task: JsonObject, at: datetime, known: Sequence[Message] = ()
+    task: JsonObject, at: datetime, known: Sequence[Message] = (), *, unfinished: bool = False
 ) -> tuple[tuple[TaskEvent, ...], TaskState, Remote]:
-    """A whole task as the events that made it: what was said, save what is `known`, what was made, where it stands."""
+    """A whole task as the events that made it: what was said, save what is `known`, what was made, where it stands.
+
+    `unfinished`: what it made is read even while it goes on.
+    """
     status: JsonObject = task["status"] if is_object(task.get("status")) else {}
     state = read_state(status.get("state"))
     events: list[TaskEvent] = []
-    if state in FINAL or state in INTERRUPTED:
+    settled = state in FINAL or state in INTERRUPTED
+    if settled or unfinished:
         artifacts = task.get("artifacts")
         made = artifacts if is_array(artifacts) else []
         events += [
@@ -102,13 +106,31 @@ def read_task(
             for index, artifact in enumerate(made)
             if is_object(artifact)
         ]
+    if settled:
         events += _said(task.get("history"), at, {(message.id, message.role) for message in known})
-    moved = read_status(status, state, at)
-    told = _told(task.get("metadata"))
-    if told:
-        moved = structs.replace(moved, progress=_progress(told.get("progress")), usage=_usage(told.get("usage")))
-    events.append(moved)
+    events.append(_with_account(read_status(status, state, at), task.get("metadata")))
     return tuple(events), state, remote_of(task, "id")
+
+
+def read_status_update(update: JsonObject, at: datetime) -> StatusChanged:
+    """A status update as an event; the state decides what it means, not what else it says."""
+    status: JsonObject = update["status"] if is_object(update.get("status")) else {}
+    metadata = update.get("metadata")
+    moved = _with_account(read_status(status, read_state(status.get("state")), at), metadata)
+    about = without_hints(metadata) if is_object(metadata) else None
+    return structs.replace(moved, metadata=about) if about else moved
+
+
+def read_artifact_update(update: JsonObject, at: datetime) -> ArtifactChunk:
+    """An artifact update as an event: a whole artifact, or a further piece of one."""
+    artifact, metadata = update.get("artifact"), update.get("metadata")
+    return ArtifactChunk(
+        at=at,
+        artifact=read_artifact(artifact if is_object(artifact) else {}, "artifact-0"),
+        append=update.get("append") is True,
+        last=update.get("lastChunk") is True or update.get("last_chunk") is True,
+        metadata=without_hints(metadata) if is_object(metadata) else None,
+    )
 
 
 def read_status(status: JsonObject, state: TaskState, at: datetime) -> StatusChanged:
@@ -214,6 +236,14 @@ def _said(history: Json, at: datetime, known: set[tuple[str, Role]]) -> Iterable
         for message in messages
         if message.role is not Role.USER and (message.id, message.role) not in known
     ]
+
+
+def _with_account(moved: StatusChanged, metadata: Json) -> StatusChanged:
+    """The same with how far the agent says it is, and what it used."""
+    told = _told(metadata)
+    if not told:
+        return moved
+    return structs.replace(moved, progress=_progress(told.get("progress")), usage=_usage(told.get("usage")))
 
 
 def _told(metadata: Json) -> JsonObject:

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from dragoman.hub.authorize import authorize_call
-from dragoman.hub.chain import chain_of
+from dragoman.hub.chain import chain_of, without_loop
 from dragoman.hub.earlier import Earlier
 from dragoman.hub.files import Files
 from dragoman.hub.registry import Registry
@@ -65,8 +65,8 @@ class Admission:
         self._timeout_s = timeout_s
         self._max_timeout_s = max_timeout_s
 
-    async def admit(self, caller: Caller, asked: SendTask, arrival: Arrival) -> AdmittedCall:
-        """The call that this request makes.
+    async def admit(self, caller: Caller, asked: SendTask, arrival: Arrival, first: Task | None = None) -> AdmittedCall:
+        """The call that this request makes; with `first`, as a step of that one's workflow.
 
         Raises AgentNotFound, SkillNotFound, TaskNotFound, TaskFinished, AgentUnavailable, NotAuthorized, CallLoop,
         InputRefused, ContentRefused.
@@ -83,9 +83,12 @@ class Admission:
         refuse_unfit(agent, skill, endpoint, asked)
         if continued is not None and Feature.CONTINUE not in endpoint.features:
             raise NotSupported(f"{agent.id} takes no further messages in a task.", agent_id=agent.id)
-        parent = None if asked.parent_id is None else await self._tasks.find_parent(caller, asked.parent_id)
+        named = None if first is not None else asked.parent_id
+        parent = None if named is None else await self._tasks.find_parent(caller, named)
         # Whoever only says that it is the target itself gives itself work; no agent waits for it.
-        chain = chain_of(asking if caller.agent_id == agent.id else caller, agent, parent)
+        asking = asking if caller.agent_id == agent.id else caller
+        # A step stands where the first call stands: the hub between them is no agent.
+        chain = chain_of(asking, agent, parent) if first is None else without_loop(first.chain, agent)
         compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
         message = asked.message
         remote: Remote | None = None

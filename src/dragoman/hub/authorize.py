@@ -30,6 +30,7 @@ from dragoman.model.operations import (
     SendTask,
     SetCallback,
     Unreadable,
+    WatchChanges,
 )
 from dragoman.security.scopes import ADMIN, CALL, RECEIVE, REGISTER, allows
 
@@ -40,6 +41,7 @@ NEEDED: Final[Mapping[type[Operation], str | None]] = {
     ListTasks: CALL,
     CancelTask: CALL,
     FollowTask: CALL,
+    WatchChanges: CALL,
     RateTask: CALL,
     SetCallback: CALL,
     GetCallback: CALL,
@@ -56,7 +58,7 @@ NEEDED: Final[Mapping[type[Operation], str | None]] = {
     Unreadable: None,
 }
 # What a caller without a credential may try; each of them looks at the agent before it answers.
-ANONYMOUS_MAY: Final = frozenset({SendTask, GetTask, CancelTask, Discover})
+ANONYMOUS_MAY: Final = frozenset({SendTask, GetTask, CancelTask, FollowTask, Discover})
 
 
 def authorize(caller: Caller, operation: Operation) -> None:

@@ -48,7 +48,8 @@ class Canceller:
         """The task, canceled. Raises TaskNotCancelable where it had ended."""
         if task.ended:
             raise _too_late(task)
-        agent = await self._agent(caller, task)
+        # The first call of a workflow is at no agent; who carries the workflow sees its end, and cancels its steps.
+        agent = None if task.asked.then else await self._agent(caller, task)
         if agent is not None and self._is_being_named(task, agent):
             task = await named(task, store=self._store, bus=self._bus)
         # Looked at before: with its end a task is no longer carried.

@@ -6,6 +6,7 @@ A call that runs out of time ends as failed, and its target is told to stop. One
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, aclosing
 from typing import Final
 
 from dragoman.hub.follow import until_settled
@@ -42,6 +43,7 @@ class Carrier:
         bus: Bus,
         clock: Clock,
         spawn: Spawn,
+        resting: Callable[[], AbstractContextManager[None]],
         ended: Callable[[Task], object],
     ) -> None:
         self._courier = courier
@@ -51,6 +53,7 @@ class Carrier:
         self._bus = bus
         self._clock = clock
         self._spawn = spawn
+        self._resting = resting  # gives way to others while a call only waits for what its target reports
         self._ended = ended
         self._carrying: dict[str, asyncio.Task[object]] = {}
         self._let_go: dict[str, Task] = {}
@@ -64,7 +67,9 @@ class Carrier:
             self._carrying[task.id] = carrying
         try:
             settled = False
-            if not was_sent:
+            if not was_sent and self._courier.streams(opened):
+                task, settled = await self._streamed(opened, task, compiled)
+            elif not was_sent:
                 delivered = await self._courier.deliver(opened)
                 task = await self._tasks.record(task, delivered.events, compiled)
                 settled = delivered.settled
@@ -108,23 +113,39 @@ class Carrier:
         if task.ended:
             self._ended(task)
 
+    async def _streamed(self, opened: OpenedCall, task: Task, compiled: Compiled | None) -> tuple[Task, bool]:
+        """The task after all that its target told in one stream, and whether it is settled.
+
+        Each batch is on disk before the next is asked for: what comes meanwhile is that next one.
+        """
+        settled = False
+        async with aclosing(self._courier.stream(opened)) as stream:
+            async for delivered in stream:
+                task = await self._tasks.record(task, delivered.events, compiled)
+                settled = delivered.settled
+                if task.ended:
+                    break
+        return task, settled
+
     async def _followed(self, opened: OpenedCall, task: Task, compiled: Compiled | None) -> Task:
         """The task once it is settled: by asking after it, or by what its target reports."""
         call = opened.call
         features = call.endpoint.features
         if Feature.REPORTS in features and Feature.GET not in features:
-            return await until_settled(
-                task,
-                store=self._store,
-                bus=self._bus,
-                clock=self._clock,
-                deadline=call.deadline,
-                timeout_s=call.timeout_s,
-            )
-        async for events in self._courier.follow(opened, task):
-            task = await self._tasks.record(task, events, compiled)
-            if task.ended:
-                break
+            with self._resting():
+                return await until_settled(
+                    task,
+                    store=self._store,
+                    bus=self._bus,
+                    clock=self._clock,
+                    deadline=call.deadline,
+                    timeout_s=call.timeout_s,
+                )
+        async with aclosing(self._courier.follow(opened, lambda: task)) as further:
+            async for events in further:
+                task = await self._tasks.record(task, events, compiled)
+                if task.ended:
+                    break
         return task
 
     async def _refuse_question(self, task: Task, agent: Agent, compiled: Compiled | None) -> Task:

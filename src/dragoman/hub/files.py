@@ -1,14 +1,19 @@
 """Files that lie inside tasks, offered by link to those whose dialect takes no file inside a message."""
 
+from typing import Final
+
 import msgspec
 
 from dragoman.model.answers import Accepted, Answer, TaskPage
 from dragoman.model.content import Artifact, Blob, Message, Part
+from dragoman.model.events import ArtifactChunk, Happened, MessageAdded, StatusChanged, TaskEvent
 from dragoman.model.fit import Host, hosted
 from dragoman.model.lifecycle import history_of
-from dragoman.model.task import Task
+from dragoman.model.task import Ended, Snapshot, StreamItem, Task
 from dragoman.ports.clock import Clock
 from dragoman.security.file_links import FileLinks, HostedFile
+
+EVENT: Final = "event "  # how a link names an event that holds a file, by its number
 
 
 class Files:
@@ -37,6 +42,17 @@ class Files:
             return msgspec.structs.replace(answer, tasks=tuple(self._task(task) for task in answer.tasks))
         return answer
 
+    def linked_item(self, tenant: str, task_id: str, item: StreamItem) -> StreamItem:
+        """The same item of a stream with a link in place of every file."""
+        if isinstance(item, Snapshot):
+            return Snapshot(task=self._task(item.task))
+        host = self.host(tenant, task_id, f"{EVENT}{item.seq}")
+        event = hosted_event(item.event, host)
+        if isinstance(item, Happened):
+            return item if event is item.event else Happened(seq=item.seq, event=event)
+        ended = event if isinstance(event, StatusChanged) else item.event
+        return Ended(seq=item.seq, event=ended, task=self._task(item.task))
+
     def _task(self, task: Task) -> Task:
         asked = self._message(task, task.asked.message)
         words = None if task.status_message is None else self._message(task, task.status_message)
@@ -57,6 +73,35 @@ class Files:
     def _artifact(self, task: Task, artifact: Artifact) -> Artifact:
         parts = hosted(artifact.parts, self.host(task.tenant, task.id, artifact.id))
         return artifact if parts is artifact.parts else msgspec.structs.replace(artifact, parts=parts)
+
+
+def hosted_event(event: TaskEvent, host: Host) -> TaskEvent:
+    """The same event with a link in place of every file; the very same where there is none."""
+    if isinstance(event, ArtifactChunk):
+        parts = hosted(event.artifact.parts, host)
+        if parts is not event.artifact.parts:
+            return msgspec.structs.replace(event, artifact=msgspec.structs.replace(event.artifact, parts=parts))
+    elif isinstance(event, StatusChanged | MessageAdded) and event.message is not None:
+        parts = hosted(event.message.parts, host)
+        if parts is not event.message.parts:
+            return msgspec.structs.replace(event, message=msgspec.structs.replace(event.message, parts=parts))
+    return event
+
+
+def event_of(file: HostedFile) -> int | None:
+    """The number of the event in which a link's file lies, where it lies in one and not in the task."""
+    number = file.holder.removeprefix(EVENT)
+    return int(number) if file.holder.startswith(EVENT) and number.isdigit() else None
+
+
+def part_in(event: TaskEvent, index: int) -> Part | None:
+    """A part of what an event brought."""
+    parts: tuple[Part, ...] = ()
+    if isinstance(event, ArtifactChunk):
+        parts = event.artifact.parts
+    elif isinstance(event, StatusChanged | MessageAdded) and event.message is not None:
+        parts = event.message.parts
+    return parts[index] if 0 <= index < len(parts) else None
 
 
 def part_at(task: Task, file: HostedFile) -> Part | None:

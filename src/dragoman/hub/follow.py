@@ -9,7 +9,7 @@ from typing import Final
 from dragoman.model.errors import AgentTimeout
 from dragoman.model.states import INTERRUPTED
 from dragoman.model.task import Task
-from dragoman.ports.bus import Bus, task_topic
+from dragoman.ports.bus import Bus, Lost, Said, task_topic
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import Scope, Tasks
 
@@ -23,15 +23,13 @@ async def until_settled(task: Task, *, store: Tasks, bus: Bus, clock: Clock, dea
     """
     if settled(task):
         return task
-    scope = Scope(tenant=task.tenant, principal=None)
     try:
         async with (
             asyncio.timeout_at(asyncio.get_running_loop().time() + deadline - clock.monotonic()),
             bus.subscribe(task_topic(task.id)) as said,
         ):
-            # Every message, the first LOST included, means: look at the store now.
-            async for _ in said:
-                now = await store.load(scope, task.id)
+            async for each in said:
+                now = await _now(each, task, store)
                 if now is not None and settled(now):
                     return now
     except TimeoutError:
@@ -41,11 +39,10 @@ async def until_settled(task: Task, *, store: Tasks, bus: Bus, clock: Clock, dea
 
 async def named(task: Task, *, store: Tasks, bus: Bus) -> Task:
     """The task once its target has given it a name, or has ended it; as it is, where that takes too long."""
-    scope = Scope(tenant=task.tenant, principal=None)
     try:
         async with asyncio.timeout(NAMING_S), bus.subscribe(task_topic(task.id)) as said:
-            async for _ in said:
-                now = await store.load(scope, task.id)
+            async for each in said:
+                now = await _now(each, task, store)
                 if now is None:
                     break
                 task = now
@@ -54,6 +51,13 @@ async def named(task: Task, *, store: Tasks, bus: Bus) -> Task:
     except TimeoutError:
         pass
     return task
+
+
+async def _now(said: Said | Lost, task: Task, store: Tasks) -> Task | None:
+    """The task as it is now: what was said of it, or else what the store has."""
+    if isinstance(said, Said) and said.grown is not None:
+        return said.grown.task
+    return await store.load(Scope(tenant=task.tenant, principal=None), task.id)
 
 
 def settled(task: Task) -> bool:

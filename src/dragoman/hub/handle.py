@@ -1,6 +1,7 @@
 """The hub: one operation in, one answer out. One line per operation; everything else is a step below."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
 from copy import copy
 from typing import Final, assert_never
@@ -11,14 +12,26 @@ from dragoman.hub.admission import Admission
 from dragoman.hub.authorize import authorize
 from dragoman.hub.cancel import Canceller
 from dragoman.hub.carry import Carrier
+from dragoman.hub.durations import Estimates
 from dragoman.hub.earlier import Earlier
 from dragoman.hub.follow import until_settled
+from dragoman.hub.happenings import Happenings
+from dragoman.hub.reader import Reader
 from dragoman.hub.registry import Registry
 from dragoman.hub.reports import Reports
 from dragoman.hub.tasks import TaskBook, scope_of
-from dragoman.model.answers import Accepted, Answer, Mail, Pong, TaskPage
+from dragoman.hub.watching import Watching
+from dragoman.model.answers import Accepted, Answer, Changes, Mail, Pong, Stream, TaskPage
 from dragoman.model.call import AdmittedCall, Arrival, Caller, OpenedCall
-from dragoman.model.errors import BadParams, NotAuthenticated, NotFound, NotSupported, Overloaded, TaskNotFound
+from dragoman.model.errors import (
+    BadParams,
+    DragomanError,
+    NotAuthenticated,
+    NotFound,
+    NotSupported,
+    Overloaded,
+    TaskNotFound,
+)
 from dragoman.model.events import MessageAdded
 from dragoman.model.operations import (
     CancelTask,
@@ -42,6 +55,7 @@ from dragoman.model.operations import (
     SetCallback,
     Unreadable,
     Wait,
+    WatchChanges,
 )
 from dragoman.model.states import INTERRUPTED
 from dragoman.model.task import Task
@@ -50,6 +64,7 @@ from dragoman.ports.clock import Clock
 from dragoman.ports.store import Store
 
 MAIL_PAGE: Final = 100
+END_TOLD_S: Final = 1.0  # a workflow that runs out of time says so itself, a moment later
 
 
 class Hub:
@@ -68,8 +83,12 @@ class Hub:
         carrier: Carrier,
         canceller: Canceller,
         reports: Reports,
+        watching: Watching,
+        estimates: Estimates,
+        happenings: Happenings,
         adopt: Callable[[Coroutine[None, None, None]], None],
         accepted: Callable[[], None],
+        followed: Callable[[], None],
         draining: Callable[[], bool],
     ) -> None:
         self._store = store
@@ -82,8 +101,12 @@ class Hub:
         self._carrier = carrier
         self._canceller = canceller
         self._reports = reports
+        self._watching = watching
+        self._estimates = estimates
+        self._happenings = happenings
         self._adopt = adopt  # carries on what nobody waits for
         self._accepted = accepted  # told when a call was queued
+        self._followed = followed  # told when a call was queued that steps follow
         self._draining = draining
 
     def handle(self, caller: Caller, operation: Operation, arrival: Arrival) -> Awaitable[Answer]:
@@ -123,15 +146,19 @@ class Hub:
             case Unreadable(error=error):
                 # A copy: raised itself it would hold this frame, which holds the operation, which holds it.
                 raise copy(error)
-            case FollowTask(task_id=task_id, agent=agent):
-                return self._not_followed(caller, task_id, agent)
-            case RateTask() | SetCallback() | GetCallback() | ListCallbacks() | DeleteCallback():
-                # No dialect of this version asks for these.
+            case FollowTask():
+                return self._follow(caller, operation)
+            case WatchChanges():
+                return self._watch(caller, operation)
+            case SetCallback() | GetCallback() | ListCallbacks() | DeleteCallback():
+                return self._watching.answer(caller, operation)
+            case RateTask():
+                # No dialect of this version asks for it.
                 raise NotSupported(f"{type(operation).__name__} is not offered.")
             case _ as never:
                 assert_never(never)
 
-    async def _send(self, caller: Caller, asked: SendTask, arrival: Arrival) -> Task | Accepted:
+    async def _send(self, caller: Caller, asked: SendTask, arrival: Arrival) -> Task | Accepted | Stream:
         if self._draining():
             raise Overloaded("The hub is shutting down.", retry_after_s=2, reason="draining")
         if asked.alias is not None:
@@ -142,27 +169,81 @@ class Hub:
         call = await self._admission.admit(caller, asked, arrival)
         if asked.continues is not None and call.task.state not in INTERRUPTED:
             return await self._added(call)
+        if asked.wait is Wait.STREAM:
+            return await self._streamed(caller, call)
         opened = await self._tasks.open(call)
         if not isinstance(opened, OpenedCall):
             return await self._joined(opened, asked, call.deadline)
+        if asked.then:
+            self._followed()
+            return await self._joined(opened.task, asked, call.deadline + END_TOLD_S)
         if asked.wait is not Wait.NONE:
             return await self._carrier.carry(opened)
         if asked.continues is None:
             self._accepted()
         else:
             self._adopt(self._carried(opened))
-        return Accepted(task=opened.task)
+        return await self._told(opened.task)
 
-    async def _joined(self, task: Task, asked: SendTask, deadline: float) -> Task | Accepted:
+    async def _told(self, task: Task) -> Accepted:
+        return Accepted(task=task, estimate_ms=await self._estimates.estimate_ms(task))
+
+    async def _streamed(self, caller: Caller, call: AdmittedCall) -> Stream:
+        """The call's own stream; whoever leaves it does not end the call, unless that was asked for."""
+        fresh = call.operation.continues is None
+        reader = self._reader(call.task, unwritten=True) if fresh else None
+        try:
+            opened = await self._tasks.open(call)
+        except BaseException:
+            if reader is not None:
+                reader.close()
+            raise
+        if not isinstance(opened, OpenedCall):
+            if reader is not None:
+                reader.close()
+            return _stream(opened, self._reader(opened, after=call.operation.after))
+        if reader is None:
+            reader = self._reader(opened.task)
+            reader.carried = True
+        if call.operation.cancel_on_disconnect:
+            reader.when_left(lambda: self._adopt(self._cancelled(caller, call.task.id)))
+        self._adopt(self._carried(opened))
+        return _stream(opened.task, reader)
+
+    async def _follow(self, caller: Caller, asked: FollowTask) -> Stream:
+        task = await self._task(caller, asked.task_id, asked.agent, alias=asked.alias)
+        if task.ended and not asked.ended_ok and asked.after is None:
+            raise NotSupported(f"{task.id} has ended: {task.state}.", call_id=task.id, state=task.state.value)
+        return _stream(task, self._reader(task, after=asked.after, past_questions=asked.past_questions))
+
+    async def _watch(self, caller: Caller, asked: WatchChanges) -> Changes:
+        return self._happenings.watch(caller, asked)
+
+    def _reader(
+        self, task: Task, *, after: int | None = None, unwritten: bool = False, past_questions: bool = False
+    ) -> Reader:
+        return Reader(
+            task, store=self._store, bus=self._bus, after=after, unwritten=unwritten, past_questions=past_questions
+        )
+
+    async def _cancelled(self, caller: Caller, task_id: str) -> None:
+        """Nobody reads the stream of a call that was to end with it."""
+        with contextlib.suppress(DragomanError):
+            task = await self._tasks.load(caller, task_id)
+            await self._canceller.cancel(caller, task, "the caller has left")
+
+    async def _joined(self, task: Task, asked: SendTask, deadline: float) -> Task | Accepted | Stream:
         """The answer for one who asked again: that of the first."""
         if asked.wait is Wait.NONE:
-            return Accepted(task=task)
+            return await self._told(task)
+        if asked.wait is Wait.STREAM:
+            return _stream(task, self._reader(task, after=asked.after))
         timeout_s = deadline - self._clock.monotonic()
         return await until_settled(
             task, store=self._store, bus=self._bus, clock=self._clock, deadline=deadline, timeout_s=timeout_s
         )
 
-    async def _added(self, call: AdmittedCall) -> Task | Accepted:
+    async def _added(self, call: AdmittedCall) -> Task | Accepted | Stream:
         """A further message into a task that is being worked on: kept, and handed to the target."""
         task = call.task
         if task.remote is None or task.remote.task_id is None:
@@ -173,7 +254,10 @@ class Hub:
         return await self._joined(task, call.operation, call.deadline)
 
     async def _carried(self, opened: OpenedCall) -> None:
-        await self._carrier.carry(opened)
+        if opened.call.operation.then:
+            self._followed()
+        else:
+            await self._carrier.carry(opened)
 
     async def _task(self, caller: Caller, task_id: str, agent: str | None, *, alias: bool = False) -> Task:
         """One of the caller's tasks, given to that agent where one is named. Raises AgentNotFound, TaskNotFound."""
@@ -218,9 +302,9 @@ class Hub:
             await self._registry.resolve(caller, asked.agent)
         return Pong(nonce=asked.nonce, echo=asked.echo)
 
-    async def _not_followed(self, caller: Caller, task_id: str, agent: str | None) -> Task:
-        await self._task(caller, task_id, agent)
-        raise NotSupported("Streams are not offered.")
+
+def _stream(task: Task, reader: Reader) -> Stream:
+    return Stream(items=reader, tenant=task.tenant, task_id=task.id, context_id=task.context_id)
 
 
 async def _for_stranger(answer: Awaitable[Answer]) -> Answer:

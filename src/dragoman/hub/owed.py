@@ -1,26 +1,10 @@
-"""What a notice in the outbox is about: which callback is owed word of which event."""
+"""The notice that an event owes to a callback, as a job that is born in the event's own commit."""
 
-import msgspec
-
-from dragoman.model.operations import Callback
-
-
-class Owed(msgspec.Struct, frozen=True, array_like=True):
-    """A callback of the task, and the number of the event."""
-
-    callback_id: str
-    seq: int
+from dragoman.model.callbacks import Callback
+from dragoman.ports.deliveries import NewNotice
+from dragoman.ports.store import CALLBACKS, NewJob
 
 
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Owed).decode
-
-
-def owed(callback: Callback, seq: int) -> bytes:
-    """The payload of a notice's job."""
-    return _encode(Owed(callback.id, seq))
-
-
-def read_owed(payload: bytes) -> Owed:
-    """What such a payload says."""
-    return _decode(payload)
+def owed(callback: Callback, seq: int) -> NewJob:
+    """The job of telling a callback of the task's event with this number."""
+    return NewJob(queue=CALLBACKS, notice=NewNotice(callback_id=callback.id, seq=seq, url=callback.url or ""))

@@ -4,11 +4,14 @@ A call that was sent and whose target can still be asked, or reports by itself, 
 repeated is sent (again) under the same id; any other ends as failed, reason `interrupted`. Nothing stays open for ever.
 """
 
+import contextlib
+
 from dragoman.hub.admission import Admission
+from dragoman.hub.cancel import Canceller
 from dragoman.hub.carry import Carrier
 from dragoman.hub.tasks import TaskBook
-from dragoman.model.call import AdmittedCall, OpenedCall
-from dragoman.model.errors import AgentTimeout, DragomanError, Interrupted
+from dragoman.model.call import AdmittedCall, Caller, OpenedCall
+from dragoman.model.errors import AgentTimeout, DragomanError, Interrupted, TaskNotCancelable
 from dragoman.model.events import StatusChanged
 from dragoman.model.fit import Feature
 from dragoman.model.operations import Wait
@@ -21,12 +24,22 @@ from dragoman.ports.store import Job, Scope, Store
 class TakeUp:
     """Carries the calls of the queue."""
 
-    def __init__(self, *, store: Store, clock: Clock, admission: Admission, tasks: TaskBook, carrier: Carrier) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        admission: Admission,
+        tasks: TaskBook,
+        carrier: Carrier,
+        canceller: Canceller,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._admission = admission
         self._tasks = tasks
         self._carrier = carrier
+        self._canceller = canceller
 
     async def carry(self, job: Job) -> None:
         """Carry one call to its end, or give it up with a clear word."""
@@ -36,6 +49,11 @@ class TakeUp:
             return
         if task.state in INTERRUPTED:
             return  # It waits for its caller, who may come back.
+        if await self._is_left_behind(task):
+            with contextlib.suppress(TaskNotCancelable):
+                caller = Caller(tenant=task.tenant, id=task.caller_id)
+                await self._canceller.cancel(caller, task, "the workflow has ended")
+            return
         try:
             call = await self._admission.readmit(task)
             self._refuse_late(task)
@@ -52,6 +70,13 @@ class TakeUp:
                 return
         self._tasks.live[task.id] = task
         await self._carrier.carry(OpenedCall(call=call, task=task, attempt=job.attempt), was_sent=was_sent)
+
+    async def _is_left_behind(self, task: Task) -> bool:
+        """Whether this is a step of a workflow that ended without it, and then the hub died before it was cancelled."""
+        if task.parent_id is None or not task.id.startswith(f"{task.parent_id}-"):
+            return False
+        first = await self._store.load(Scope(tenant=task.tenant, principal=task.caller_id), task.parent_id)
+        return first is not None and first.ended
 
     def _refuse_late(self, task: Task) -> None:
         if task.deadline is not None and task.deadline <= self._clock.now():

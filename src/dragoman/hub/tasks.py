@@ -11,20 +11,22 @@ from typing import Final
 
 import msgspec
 
+from dragoman.hub.grants import grant
 from dragoman.hub.owed import owed
 from dragoman.hub.validate import Compiled
 from dragoman.model.call import AdmittedCall, Caller, OpenedCall
+from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.errors import BadAgentReply, IdempotencyConflict, TaskFinished, TaskNotFound
-from dragoman.model.events import MessageAdded, Sent, StatusChanged, TaskEvent
+from dragoman.model.events import MessageAdded, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.lifecycle import fold, legal, output_of
 from dragoman.model.objects import answer_object
-from dragoman.model.operations import SendTask, Tells, Wait
+from dragoman.model.operations import SendTask, Wait
 from dragoman.model.states import FINAL, TaskState
 from dragoman.model.task import Task
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import (
-    CALLBACKS,
     CALLS,
+    WORKFLOWS,
     Duplicate,
     Growth,
     NewJob,
@@ -63,26 +65,28 @@ class TaskBook:
         self._owing = owing  # told when a callback has to be delivered
         self.live: dict[str, Task] = {}  # tasks this replica carries now
 
-    async def open(self, call: AdmittedCall) -> OpenedCall | Task:
+    async def open(self, call: AdmittedCall, once: Once | None = None) -> OpenedCall | Task:
         """Open the call's task; or the task that an earlier call with the same key made.
+
+        A call that steps follow is opened with the job of the whole, which keeps on whose behalf it goes on.
 
         Raises IdempotencyConflict, Overloaded.
         """
         asked, task = call.operation, call.task
         if asked.continues is not None:
             return await self._continue(call)
-        once = self._once(call)
+        once = once or self._once(call)
         if once is not None and once.scope == REQUEST:
             known = await self._store.find_once(task.tenant, once.principal, REQUEST, once.key)
             if known is not None and known[1] == once.digest:
                 found = await self._first(call.caller, known[0])
                 if found is not None:
                     return found
-        accepted = asked.wait is Wait.NONE
+        accepted = asked.wait is Wait.NONE or bool(asked.then)
         opening = Opening(
             task=task,
             # What nobody waits for is for the worker, the most urgent first.
-            job=NewJob(queue=CALLS, rank=-float(asked.priority)) if accepted else self._call_job,
+            job=_worker_job(call) if accepted else self._call_job,
             durable=accepted or asked.idempotency_key is not None or call.durable,
             once=once,
             alias=None if asked.alias is None else _alias_of(task.caller_id, sender_of(asked), asked.alias),
@@ -119,6 +123,22 @@ class TaskBook:
                     self.live.pop(grown.id, None)
                 if jobs:
                     self._owing()
+                return grown
+            task = raced.task
+
+    async def watch(self, task: Task, change: Callable[[tuple[Callback, ...]], tuple[Callback, ...]]) -> Task:
+        """The task with other callbacks, once they are on disk; of an ended task it is only noted who they are."""
+        while True:
+            callbacks = change(task.callbacks)
+            if not task.ended:
+                grown = await self.record(task, (Watched(at=self._clock.now(), callbacks=callbacks),))
+                if not grown.ended or grown.callbacks == callbacks:
+                    return grown
+                task = grown
+                continue
+            grown = msgspec.structs.replace(task, callbacks=callbacks)
+            raced = await self._store.append(Growth(task=grown, after=task.last_seq, events=()))
+            if raced is None:
                 return grown
             task = raced.task
 
@@ -173,15 +193,13 @@ class TaskBook:
     async def _continue(self, call: AdmittedCall) -> OpenedCall:
         now = self._clock.now()
         task, callback = call.task, call.operation.callback
-        if callback is not None:
-            # Not an event: a change of the document alone. It takes the place of the one of its kind.
-            others = (known for known in task.callbacks if known.dialect != callback.dialect)
-            task = msgspec.structs.replace(task, callbacks=(*others, callback))
-            raced = await self._store.append(Growth(task=task, after=task.last_seq, events=()))
-            if raced is not None:
-                task = raced.task
         said = MessageAdded(at=now, message=call.operation.message)
-        task = await self.record(task, (said, StatusChanged(at=now, state=TaskState.WORKING)))
+        events: list[TaskEvent] = [said, StatusChanged(at=now, state=TaskState.WORKING)]
+        if callback is not None:
+            # It takes the place of the one of its kind.
+            others = (known for known in task.callbacks if known.dialect != callback.dialect)
+            events.insert(0, Watched(at=now, callbacks=(*others, callback)))
+        task = await self.record(task, events)
         if task.state is not TaskState.WORKING:
             raise TaskFinished(f"{task.id} takes no more messages.", call_id=task.id, state=task.state.value)
         self.live[task.id] = task
@@ -207,6 +225,13 @@ class TaskBook:
         )
 
 
+def _worker_job(call: AdmittedCall) -> NewJob:
+    rank = -float(call.operation.priority)
+    if call.operation.then:
+        return NewJob(queue=WORKFLOWS, payload=grant(call.caller), rank=rank)
+    return NewJob(queue=CALLS, rank=rank)
+
+
 def sender_of(asked: SendTask) -> str | None:
     """By whom, beside its principal, a caller's own names are told apart; nobody where a key alone decides."""
     return None if asked.key_decides else asked.sender
@@ -225,6 +250,7 @@ def digest_of(asked: SendTask) -> bytes:
         callback=None if asked.callback is None else msgspec.structs.replace(asked.callback, id=""),
         idempotency_key=None,
         request_id=None,
+        after=None,
     )
     return sha256(_encode(same)).digest()
 
@@ -232,7 +258,7 @@ def digest_of(asked: SendTask) -> bytes:
 def _callbacks(task: Task, events: Sequence[TaskEvent], after: int) -> tuple[NewJob, ...]:
     """The notices that these events owe, each under its event's number."""
     return tuple(
-        NewJob(queue=CALLBACKS, payload=owed(callback, seq))
+        owed(callback, seq)
         for callback in task.callbacks
         for seq, event in enumerate(events, after + 1)
         if _tells(callback.tells, event)
@@ -242,7 +268,7 @@ def _callbacks(task: Task, events: Sequence[TaskEvent], after: int) -> tuple[New
 def _tells(tells: Tells, event: TaskEvent) -> bool:
     if isinstance(event, StatusChanged):
         return tells is not Tells.END or event.state in FINAL
-    return tells is Tells.EVENTS and not isinstance(event, Sent)
+    return tells is Tells.EVENTS and not isinstance(event, Sent | Watched)
 
 
 def _judged(task: Task, grown: Task, kept: list[TaskEvent], compiled: Compiled | None) -> tuple[Task, list[TaskEvent]]:

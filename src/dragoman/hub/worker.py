@@ -4,8 +4,9 @@ Nothing is lost if it stops: a job that was not finished is claimed again by the
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Final
 
 from dragoman.hub.carry import Spawn
@@ -15,6 +16,7 @@ from dragoman.ports.store import Job, Jobs, Owner
 LOG: Final = logging.getLogger("dragoman.hub")
 BATCH: Final = 100
 LONGEST_NAP_S: Final = 60.0
+MOST_RESTING: Final = 10_000  # jobs that only wait to be told something, and take no slot
 
 
 class Worker:
@@ -38,6 +40,8 @@ class Worker:
         self._spawn = spawn
         self._free = slots
         self._work = work
+        self._resting = 0
+        self._slotted: set[asyncio.Task[None]] = set()
         self._woken = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
 
@@ -51,12 +55,28 @@ class Worker:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
+    @contextlib.contextmanager
+    def resting(self) -> Generator[None]:
+        """While a job only waits to be told something, another may have its slot: many such jobs stop no other."""
+        task = asyncio.current_task()
+        if task not in self._slotted or self._resting >= MOST_RESTING:
+            yield
+            return
+        self._resting += 1
+        self._free += 1
+        self._woken.set()
+        try:
+            yield
+        finally:
+            self._resting -= 1
+            self._free -= 1  # Perhaps more run now than there are slots: none is taken until some have ended.
+
     async def run(self) -> None:
         """Take jobs until cancelled; what runs then is let go, and taken up by the next life of the hub."""
         try:
             while True:
                 self._woken.clear()
-                free = min(self._free, BATCH)
+                free = max(0, min(self._free, BATCH))
                 jobs = await self._store.lease((self._queue,), free, self._owner) if free else ()
                 for job in jobs:
                     self._free -= 1
@@ -71,7 +91,7 @@ class Worker:
         """Wait until somebody has something to do, or until the next job falls due."""
         due = await self._store.next_due()
         nap_s = LONGEST_NAP_S
-        if due is not None and self._free:
+        if due is not None and self._free > 0:
             nap_s = min(max(0.0, (due - self._clock.now()).total_seconds()), LONGEST_NAP_S)
         try:
             async with asyncio.timeout(nap_s):
@@ -80,10 +100,15 @@ class Worker:
             pass
 
     async def _carried_out(self, job: Job) -> None:
+        task = asyncio.current_task()
         try:
+            if task is not None:
+                self._slotted.add(task)
             await self._work(job)
         except Exception:
             LOG.exception("a job broke", extra={"fields": {"queue": job.queue, "call_id": job.task_id}})
         finally:
+            if task is not None:
+                self._slotted.discard(task)
             self._free += 1
             self._woken.set()

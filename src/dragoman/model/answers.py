@@ -1,13 +1,17 @@
 """What the hub answers, before any dialect puts it into words."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
+from typing import Protocol, Self, TypeVar
 
 import msgspec
 
 from dragoman.model.agent import Agent
+from dragoman.model.callbacks import Callback
+from dragoman.model.changes import Change
 from dragoman.model.json import Json
-from dragoman.model.operations import Callback
 from dragoman.model.task import StreamItem, Task
+
+Item_co = TypeVar("Item_co", covariant=True)
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,10 +29,49 @@ class TaskPage(msgspec.Struct, frozen=True, kw_only=True):
     cursor: str | None = None
 
 
-class Stream(msgspec.Struct, frozen=True, kw_only=True):
-    """A task's events, each after its commit."""
+class Items(Protocol[Item_co]):
+    """The items of a stream as they come, those that have gathered together; one reader."""
 
-    items: AsyncIterator[StreamItem]
+    @property
+    def cut(self) -> bool:
+        """Whether the reader was too slow and missed the rest; it may come back for it."""
+        ...
+
+    @property
+    def carried(self) -> bool:
+        """Whether what it tells of is being done here, for its reader."""
+        ...
+
+    def __aiter__(self) -> Self:
+        """Iterate once, to the end."""
+        ...
+
+    async def __anext__(self) -> Sequence[Item_co]:
+        """What has come since; at least one item."""
+        ...
+
+    def stop(self) -> None:
+        """The hub stops: there are no further items, and that is not the reader's wish."""
+        ...
+
+    def close(self) -> None:
+        """Nobody reads any more: what waits for the next items is woken, and there are none."""
+        ...
+
+
+class Stream(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens to a task, each event after its commit."""
+
+    items: Items[StreamItem]
+    tenant: str
+    task_id: str
+    context_id: str
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What changes among agents and among the caller's tasks, for as long as somebody reads."""
+
+    items: Items[Change]
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +145,7 @@ Answer = (
     | Accepted
     | TaskPage
     | Stream
+    | Changes
     | Card
     | Versions
     | AgentPage

@@ -333,7 +333,8 @@ def _classes(root: type[DragomanError]) -> dict[str, type[DragomanError]]:
     return found
 
 
-BY_CODE: dict[str, type[DragomanError]] = _classes(DragomanError)
+# Whoever has a task was known when it was opened: what it failed for later is that its caller may not do this.
+BY_CODE: dict[str, type[DragomanError]] = {**_classes(DragomanError), NotAuthorized.code: NotAuthorized}
 
 
 def error_of(failure: Failure) -> DragomanError:

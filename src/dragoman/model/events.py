@@ -1,9 +1,10 @@
-"""What happens to a task: four kinds of events, each numbered within its task."""
+"""What happens to a task: a few kinds of events, each numbered within its task."""
 
 from datetime import datetime
 
 import msgspec
 
+from dragoman.model.callbacks import Callback
 from dragoman.model.content import Artifact, Message
 from dragoman.model.errors import Failure
 from dragoman.model.json import Json, JsonObject
@@ -70,7 +71,15 @@ class ArtifactChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     metadata: JsonObject | None = None
 
 
-TaskEvent = Sent | StatusChanged | MessageAdded | ArtifactChunk
+class Watched(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="watched"):
+    """Who is told of the task has changed; nothing that a stream would show."""
+
+    at: datetime
+    callbacks: tuple[Callback, ...]
+    metadata: JsonObject | None = None
+
+
+TaskEvent = Sent | StatusChanged | MessageAdded | ArtifactChunk | Watched
 
 
 class Happened(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from dragoman.model.events import (
     Sent,
     StatusChanged,
     TaskEvent,
+    Watched,
 )
 from dragoman.model.json import JsonObject, is_object
 from dragoman.model.states import FINAL, INTERRUPTED, MOVES, TaskState
@@ -56,6 +57,8 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
             artifacts[made.id] = made if known is None else _extended(known, made)
         elif isinstance(event, Sent):
             _fold_sent(changes, event, task)
+        elif isinstance(event, Watched):
+            changes["callbacks"] = event.callbacks
         else:
             messages.append(event.message)
             changes["direct"] = event.direct

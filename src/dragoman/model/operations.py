@@ -6,6 +6,7 @@ from enum import IntEnum, StrEnum
 import msgspec
 
 from dragoman.model.agent import AgentCard, AgentStatus
+from dragoman.model.callbacks import Callback
 from dragoman.model.content import Message
 from dragoman.model.errors import DragomanError
 from dragoman.model.events import TaskEvent
@@ -39,35 +40,14 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     input: Json = None
 
 
-class Tells(StrEnum):
-    """What a callback is told: only the end, every change of state, or every event."""
-
-    END = "end"
-    STATES = "states"
-    EVENTS = "events"
-
-
-class Callback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a task is told of: a URL, or an agent by its endpoint or mailbox; `sender` is by whom, if it names one."""
-
-    id: str
-    dialect: str
-    url: str | None = None
-    agent_id: str | None = None
-    sender: str | None = None
-    tells: Tells = Tells.END
-    headers: dict[str, str] | None = None
-    token: str | None = None
-    auth: JsonObject | None = None
-
-
 class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Carry this message to an agent, as a new task or into one that waits for it.
 
     `alias` is the caller's own name for the task. `sender` is who the caller says it is, where the wire has a field for
     that; it is checked, never believed (`sender_registered`: it must be an agent's name). `key_scope` keeps the keys of
     one kind from those of another; `key_decides`: a repeat under the same key is the same call, whatever it says.
-    `request_joins`: the same request under the same request id joins the first.
+    `request_joins`: the same request under the same request id joins the first. `after`: a stream that broke off and is
+    asked for again goes on after that event.
     """
 
     message: Message
@@ -95,6 +75,7 @@ class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     request_joins: bool = False
     accepts: tuple[str, ...] = ()
     extensions: tuple[str, ...] = ()
+    after: int | None = None
     cancel_on_disconnect: bool = False
     at_most_once: bool = False
     metadata: JsonObject | None = None
@@ -130,12 +111,25 @@ class CancelTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FollowTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Replay a task's events after a number, then go on live. `ended_ok`: an ended task is replayed too."""
+    """Show what happens to a task from now on, after the task as it is; or, with a number, all that happened after it.
+
+    `ended_ok`: an ended task is shown too. `past_questions`: go on where the task waits for its caller.
+    """
 
     task_id: str
-    after: int = 0
+    after: int | None = None
     ended_ok: bool = False
+    past_questions: bool = False
     agent: str | None = None
+    alias: bool = False
+
+
+class WatchChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """Show what changes from now on, or since a time: agents that come and go, the caller's tasks as they move."""
+
+    agents: bool = True
+    tasks: bool = True
+    since: datetime | None = None
 
 
 class ReportTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,30 +168,37 @@ class RateTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetCallback(msgspec.Struct, frozen=True, kw_only=True):
-    """Tell this task's events there, too."""
+    """Tell this task's events there, too, in the callback's own dialect."""
 
     task_id: str
     callback: Callback
+    agent: str | None = None
 
 
 class GetCallback(msgspec.Struct, frozen=True, kw_only=True):
-    """Show one callback of a task; without an id its first."""
+    """Show one callback of a task that was set in this dialect; without an id the first."""
 
     task_id: str
+    dialect: str
     callback_id: str | None = None
+    agent: str | None = None
 
 
 class ListCallbacks(msgspec.Struct, frozen=True, kw_only=True):
-    """Show a task's callbacks."""
+    """Show a task's callbacks that were set in this dialect."""
 
     task_id: str
+    dialect: str
+    agent: str | None = None
 
 
 class DeleteCallback(msgspec.Struct, frozen=True, kw_only=True):
-    """Take one callback away."""
+    """Take one callback away that was set in this dialect."""
 
     task_id: str
+    dialect: str
     callback_id: str
+    agent: str | None = None
 
 
 class RegisterAgent(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,6 +295,7 @@ Operation = (
     | ListTasks
     | CancelTask
     | FollowTask
+    | WatchChanges
     | ReportTask
     | ReadMail
     | RateTask

@@ -4,11 +4,12 @@ from datetime import datetime
 
 import msgspec
 
+from dragoman.model.callbacks import Callback
 from dragoman.model.content import Artifact, Message
 from dragoman.model.errors import Failure
-from dragoman.model.events import Happened, Remote, Usage
+from dragoman.model.events import Happened, Remote, StatusChanged, Usage
 from dragoman.model.json import Json
-from dragoman.model.operations import Callback, SendTask
+from dragoman.model.operations import SendTask
 from dragoman.model.states import FINAL, TaskState
 
 
@@ -65,16 +66,20 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.state in FINAL
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The first item of a stream: the task as it is now."""
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The first item of a stream: the task as it is now. Nothing follows where the task has ended."""
 
     task: Task
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """The last item of a stream: the finished task."""
+class Ended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The last item of a stream: the event that ends it, and the task after it.
+
+    The task has ended, or waits for its caller.
+    """
 
     seq: int
+    event: StatusChanged
     task: Task
 
 

@@ -95,10 +95,16 @@ class Client:
         return reply
 
     def stream(
-        self, request: HttpRequest, *, deadline: float, idle_s: float = IDLE_S, repeatable: bool = False
+        self,
+        request: HttpRequest,
+        *,
+        deadline: float,
+        idle_s: float = IDLE_S,
+        repeatable: bool = False,
+        follow_slash: bool = False,
     ) -> AbstractAsyncContextManager[Streamed]:
         """Ask and hand out the body as it comes, with at most `idle_s` between its bytes; entering raises NetError."""
-        return _Streaming(self, request, deadline, idle_s, repeatable)
+        return _Streaming(self, request, deadline, idle_s, repeatable, follow_slash)
 
     async def check(self, url: str) -> None:
         """Judge a URL before it is stored; raises NetError FORBIDDEN. A name that does not resolve passes."""
@@ -117,10 +123,21 @@ class Client:
         await self._pool.close()
 
     async def open_stream(
-        self, request: HttpRequest, deadline: float, idle_s: float, repeatable: bool
+        self, request: HttpRequest, deadline: float, idle_s: float, repeatable: bool, follow_slash: bool
     ) -> tuple[HttpReply, Body]:
         """The head of an answer and its body to come; the caller must close the body."""
-        route = self._routes.get(request.url) or self._route(request.url)
+        url = self._slashes.get(request.url, request.url) if follow_slash else request.url
+        route = self._routes.get(url) or self._route(url)
+        reply, body = await self._open(request, route, deadline, idle_s, repeatable)
+        if follow_slash and reply.status in (307, 308) and (moved := _only_slash(route.target, reply)) is not None:
+            await body.aclose()
+            reply, body = await self._open(request, self._route(moved), deadline, idle_s, repeatable)
+            self._remember_slash(request.url, moved)
+        return reply, body
+
+    async def _open(
+        self, request: HttpRequest, route: Route, deadline: float, idle_s: float, repeatable: bool
+    ) -> tuple[HttpReply, Body]:
         data = compose(request, route.path, route.tail)
         self._begin(deadline)
         fresh = False
@@ -202,9 +219,17 @@ class _Streaming(AbstractAsyncContextManager[Streamed]):
 
     __slots__ = ("_asked", "_body", "_client")
 
-    def __init__(self, client: Client, request: HttpRequest, deadline: float, idle_s: float, repeatable: bool) -> None:
+    def __init__(
+        self,
+        client: Client,
+        request: HttpRequest,
+        deadline: float,
+        idle_s: float,
+        repeatable: bool,
+        follow_slash: bool,
+    ) -> None:
         self._client = client
-        self._asked = (request, deadline, idle_s, repeatable)
+        self._asked = (request, deadline, idle_s, repeatable, follow_slash)
         self._body: Body | None = None
 
     async def __aenter__(self) -> Streamed:

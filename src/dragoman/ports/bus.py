@@ -4,12 +4,15 @@
 missed (at the start, after a reconnect, when its own buffer ran over) and then reads the store again.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import Enum
 from typing import Protocol
 
 import msgspec
+
+from dragoman.model.events import Happened
+from dragoman.model.task import Task
 
 
 class Lost(Enum):
@@ -18,22 +21,40 @@ class Lost(Enum):
     LOST = "lost"
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of the bus."""
+class Grown(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is said of a task that has grown: its new events, and the task with them."""
+
+    task: Task
+    happened: Sequence[Happened]
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One message of the bus; of a task's growth that was told in this process, the growth itself."""
 
     topic: str
-    data: bytes
+    data: bytes = b""
+    grown: Grown | None = None
+
+
+Hear = Callable[[Said | Lost], None]  # called on the loop; it must neither wait nor fail
 
 
 class Bus(Protocol):
     """Wake-ups between those who write and those who wait."""
 
-    def publish(self, topic: str, data: bytes) -> None:
+    def publish(self, topic: str, data: bytes | Grown) -> None:
         """Tell whoever listens now; duplicates and losses are allowed."""
         ...
 
     def wants(self, topic: str) -> bool:
         """Whether somebody may listen to the topic: a message nobody hears need not be made."""
+        ...
+
+    def listen(self, topic: str, hear: Hear) -> Callable[[], None]:
+        """Have `hear` called for every message, LOST first, until the function returned is called.
+
+        Of a topic, or of all that begin with `prefix.*`.
+        """
         ...
 
     def subscribe(self, pattern: str) -> AbstractAsyncContextManager[AsyncIterator[Said | Lost]]:
@@ -48,6 +69,9 @@ class Bus(Protocol):
 def task_topic(task_id: str) -> str:
     """The topic on which a task's growth is told."""
     return f"ev.{task_id}"
+
+
+EVERY_TASK = task_topic("*")
 
 
 def mail_topic(tenant: str, box: str) -> str:

@@ -1,15 +1,15 @@
 """The courier carries an opened call to its agent and brings back what happened."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from dragoman.model.agent import Agent, AgentCard
 from dragoman.model.call import OpenedCall
+from dragoman.model.callbacks import Callback
 from dragoman.model.events import Happened, TaskEvent
 from dragoman.model.json import JsonObject
-from dragoman.model.operations import Callback
 from dragoman.model.secret import Secret
 from dragoman.model.task import Task
 
@@ -44,8 +44,16 @@ class Courier(Protocol):
         """Send the call; what the agent or the network did to it is in the events, never raised."""
         ...
 
-    def follow(self, opened: OpenedCall, task: Task) -> AsyncIterator[Sequence[TaskEvent]]:
-        """The further events of a call that was sent, as `task` knows it; the last of them settle it."""
+    def streams(self, opened: OpenedCall) -> bool:
+        """Whether the target tells of the call event by event, in the answer to its sending."""
+        ...
+
+    def stream(self, opened: OpenedCall) -> AsyncGenerator[Delivered]:
+        """Send the call and tell what happens as it happens. If the last is not settled, `follow` learns the rest."""
+        ...
+
+    def follow(self, opened: OpenedCall, now: Callable[[], Task]) -> AsyncGenerator[Sequence[TaskEvent]]:
+        """The further events of a call that was sent, after what the task holds `now`; the last of them settle it."""
         ...
 
     async def cancel(self, task: Task, agent: Agent, reason: str) -> None:

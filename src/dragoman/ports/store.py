@@ -5,7 +5,7 @@ A lost race is a result (`Raced`, `Duplicate`), never an exception: no command f
 wrote is on disk when its call returns, unless it says otherwise; listeners on the bus are told after that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -15,8 +15,10 @@ from dragoman.model.agent import Agent, AgentStatus
 from dragoman.model.events import Happened, TaskEvent
 from dragoman.model.operations import Discover, ListTasks
 from dragoman.model.task import Task
+from dragoman.ports.deliveries import Delivery, DeliveryList, DeliveryQuery, NewNotice, Outcome, Pending, Receiver
 
 CALLS = "call"
+WORKFLOWS = "workflow"
 CALLBACKS = "callback"
 
 
@@ -45,13 +47,14 @@ class Once(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True):
-    """Work that must not be lost. Without an owner it waits for a worker."""
+    """Work that must not be lost. Without an owner it waits for a worker; a notice also waits for its line."""
 
     queue: str
     payload: bytes = b""
     run_at: datetime | None = None
     rank: float = 0.0
     owner: Owner | None = None
+    notice: NewNotice | None = None
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,16 +173,46 @@ class Jobs(Protocol):
         """Give the job back for later; False if it was no longer ours."""
         ...
 
-    async def park(self, job: Job, reason: str) -> bool:
-        """Set the job aside until somebody replays it; False if it was no longer ours."""
-        ...
-
     async def next_due(self) -> datetime | None:
         """When the next sleeping job falls due, if one sleeps."""
         ...
 
     async def begin_epoch(self, replica: str) -> Owner:
         """A new life of a replica: what its earlier lives held may be claimed."""
+        ...
+
+
+class Deliveries(Protocol):
+    """Notices to callbacks. Only the first pending one of each line has a job."""
+
+    async def pending(self, job: Job) -> Pending | None:
+        """The notice that a job is to deliver; None if it is none."""
+        ...
+
+    async def receiver(self, tenant: str, url: str) -> Receiver | None:
+        """What is held against an address, if anything."""
+        ...
+
+    async def attempted(self, job: Job, outcome: Outcome | None) -> bool:
+        """Note what a notice has come to and let its line go on; None: there is nothing to tell any more.
+
+        A delivery forgets its address's failures; a replay that arrives enables it too. False if the job was no longer
+        ours: then nothing is noted.
+        """
+        ...
+
+    async def list_deliveries(self, scope: Scope, query: DeliveryQuery) -> DeliveryList:
+        """A page of the scope's deliveries. Raises BadParams for a malformed cursor."""
+        ...
+
+    async def replay(self, scope: Scope, ids: Sequence[str]) -> Sequence[Delivery]:
+        """Have these sent once more, from the beginning of the schedule; the ones of this scope, as they stand now."""
+        ...
+
+    async def switch_receiver(
+        self, scope: Scope, delivery_id: str, reason: str | None, at: datetime
+    ) -> Delivery | None:
+        """Disable a delivery's address for a reason, and what waits for it; or enable it. None: no such delivery."""
         ...
 
 
@@ -192,6 +225,14 @@ class Mailboxes(Protocol):
 
     async def read_mail(self, tenant: str, box: str, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
         """What waits in a box, numbered, oldest first; what came up to `after` has arrived and goes."""
+        ...
+
+    async def next_mail(self, tenant: str, box: str, after: int) -> tuple[int, bytes] | None:
+        """The oldest message of a box beyond the number `after`, with its own; nothing goes."""
+        ...
+
+    async def drop_mail(self, tenant: str, box: str, numbers: Collection[int]) -> None:
+        """These have arrived and go."""
         ...
 
 
@@ -303,7 +344,28 @@ class Vault(Protocol):
         ...
 
 
-class Store(Tasks, Jobs, Mailboxes, Agents, Keys, Vault, Protocol):
+class Took(msgspec.Struct, frozen=True, kw_only=True):
+    """How long the last completed calls of one skill took, in milliseconds, oldest first."""
+
+    tenant: str
+    agent_id: str
+    skill: str
+    last_ms: tuple[int, ...]
+
+
+class Durations(Protocol):
+    """How long calls took."""
+
+    async def put_took(self, histories: Sequence[Took]) -> None:
+        """Keep these histories, each in place of the one that was there."""
+        ...
+
+    async def took(self, tenant: str, agent_id: str, skill: str) -> Sequence[int]:
+        """The history of one skill; empty where there is none."""
+        ...
+
+
+class Store(Tasks, Jobs, Deliveries, Mailboxes, Agents, Keys, Vault, Durations, Protocol):
     """Everything durable, in one backend."""
 
     async def start(self) -> None:

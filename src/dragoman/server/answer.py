@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, RequestResponseCycle
 
+from dragoman.server.streaming import KEEP_ALIVE
+
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Iterable
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
         HTTPScope,
     )
     from uvicorn.protocols.http.flow_control import FlowControl
+
+    from dragoman.server.streaming import AnyStream, StreamReply
 
 # Beyond this size a copy costs more than a second write, which the loop joins with the first where it can.
 ONE_WRITE_BYTES: Final = 64 * 1024
@@ -55,6 +59,14 @@ class Connection(Protocol):
         """The answer is written to its end."""
         ...
 
+    def spoke(self) -> None:
+        """A piece of a stream was written."""
+        ...
+
+    def fell_silent(self) -> None:
+        """The stream has ended."""
+        ...
+
     def close(self) -> None:
         """Close the connection once what was written has left."""
         ...
@@ -75,6 +87,7 @@ class Answer(RequestResponseCycle):
     response_complete = False
     chunked_encoding = False
     expected_content_length = 0
+    streaming: "AnyStream | None" = None  # what is being sent for as long as it goes on
 
     def __init__(
         self,
@@ -97,7 +110,45 @@ class Answer(RequestResponseCycle):
 
     def wake(self) -> None:
         """More of the body is there, or the client is gone."""
+        self.end_stream()
         self.message_event.set()
+
+    def end_stream(self) -> None:
+        """A client that has left reads no stream any more."""
+        if self.streaming is not None and self.disconnected:
+            self.streaming.close()
+
+    async def stream(self, reply: "StreamReply") -> None:
+        """Send a stream as it comes: the head at once, then what has gathered in one write."""
+        body = reply.body
+        if self.disconnected:
+            body.close()
+            return
+        self.streaming = body
+        try:
+            self.head = self.head_of(reply.status, reply.headers.items())
+            self.write(b"", more_body=True)
+            self.connection.spoke()
+            async for piece in body:
+                if self.flow.write_paused:
+                    await self.flow.drain()
+                if self.disconnected:
+                    return
+                self.write(piece, more_body=True)
+                self.connection.spoke()
+        finally:
+            body.close()
+            self.streaming = None
+            self.connection.fell_silent()
+        if body.cut:
+            self.transport.abort()  # Not ended but broken off: what is missing is there for who comes back.
+        elif not self.disconnected:
+            self.write(b"")
+
+    def keep_alive_stream(self) -> None:
+        """Say that the stream is still there."""
+        if self.streaming is not None and not self.disconnected and not self.flow.write_paused:
+            self.write(KEEP_ALIVE, more_body=True)
 
     async def run_asgi(self, app: "ASGI3Application") -> None:
         """Run the application; what it leaves undone becomes a 500, or a broken connection once bytes have left."""
@@ -110,6 +161,7 @@ class Answer(RequestResponseCycle):
             _log.exception("The application failed.")
             await self.break_off()
         finally:
+            self.scope.pop("extensions", None)  # It holds this answer, which holds it.
             if self.task is not None:
                 self.connection.tasks.discard(self.task)
 

@@ -31,7 +31,7 @@ from dragoman.security.private_files import private_directory
 from dragoman.security.sealed import RootKey, load_root_key
 from dragoman.server import run
 from dragoman.server.asgi import Application
-from dragoman.server.build import Secrets, application, build, forget_changes
+from dragoman.server.build import MIB, Secrets, application, build, forget_changes
 from dragoman.server.drain import Drain
 from dragoman.server.from_settings import log_form, protocol_limits, tls_of
 from dragoman.server.lifespan import Living
@@ -120,6 +120,7 @@ def serve(
             uncapped=[ip_network(proxy) for proxy in settings.trusted_proxies],
             clock=clock,
             hot_paths=hot_paths,
+            websocket_bytes=settings.limits.call_body_mib * MIB,
         )
     except run.StartFailed:
         # What went wrong in building the hub says more than that it did.
@@ -150,13 +151,14 @@ async def living(
 
             built = await build(settings, secrets, store, bus, clock, drain, calls, spawn)
             listening = spawn(forget_changes(bus, built.registry, built.authenticator, built.credentials))
-            working = [spawn(built.calls.run()), spawn(built.callbacks.run())]
+            working = [spawn(built.calls.run()), spawn(built.callbacks.run()), spawn(built.workflows.run())]
             try:
                 yield application(settings, built, store, clock, drain)
             finally:
                 for background in (listening, *working):
                     background.cancel()
                 await built.client.close()
+                await built.estimates.write()
     finally:
         await bus.close()
         await store.close()

@@ -6,14 +6,15 @@ from functools import partial
 from dragoman.dialects.dialect import Dialect
 from dragoman.hub.files import Files
 from dragoman.hub.handle import Hub
-from dragoman.model.http import NO_PARAMS, HttpRequest
+from dragoman.model.http import NO_PARAMS, HttpReply, HttpRequest
 from dragoman.server.body import ClientGone
 from dragoman.server.exchange import DialectRoute, Exchanger, Receive, Scope, Send
 from dragoman.server.pages.page import Page, PageRoute, no_such_page
-from dragoman.server.paths import dialect_routes
+from dragoman.server.paths import dialect_routes, socket_routes
 from dragoman.server.routes import RouteTable
 from dragoman.server.rpc import RpcRoute
 from dragoman.server.shortcut import SHORT_BYTES, Serve
+from dragoman.server.sockets import Sockets, decline
 
 Target = DialectRoute | RpcRoute | PageRoute
 
@@ -25,6 +26,7 @@ class Application:
         self,
         *,
         exchanger: Exchanger,
+        sockets: Sockets,
         hub: Hub,
         files: Files,
         dialects: Iterable[Dialect],
@@ -33,13 +35,16 @@ class Application:
     ) -> None:
         self._exchanger = exchanger
         self._exchange = exchanger.exchange
-        routes: list[tuple[str, str, Target]] = [*dialect_routes(tuple(dialects), caps=caps, hub=hub, files=files)]
+        self._sockets = sockets
+        dialects = tuple(dialects)
+        routes: list[tuple[str, str, Target]] = [*dialect_routes(dialects, caps=caps, hub=hub, files=files)]
         routes += [(page.method, page.path, PageRoute(page, caps["admin"])) for page in pages]
         self._routes = RouteTable(routes)
+        self._socket_routes = RouteTable(socket_routes(dialects, cap=caps["call"], hub=hub, files=files))
         self._nowhere = PageRoute(no_such_page(self._allowed), caps["admin"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request; there is no WebSocket here yet."""
+        """One request, or one WebSocket."""
         if scope["type"] == "http":
             found = self._routes.find(scope["method"], scope["path"], scope.get("raw_path") or b"")
             try:
@@ -54,7 +59,11 @@ class Application:
             except ClientGone:
                 return  # There is nobody to answer.
         else:
-            await send({"type": "websocket.close", "code": 1008})
+            opened = self._socket_routes.find("GET", scope["path"], scope.get("raw_path") or b"")
+            if opened is None:
+                await decline(scope, send, HttpReply(status=404))
+            else:
+                await self._sockets.serve(scope, receive, send, opened.target, opened.params)
 
     def hot_path(self, url: bytes) -> Serve | None:
         """What the server may ask without ASGI for a POST to that URL: a dialect's path, without any escapes."""

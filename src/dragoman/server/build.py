@@ -18,11 +18,15 @@ from dragoman.dialects.cards import read_any_card
 from dragoman.dialects.dialect import Dialect
 from dragoman.hub.admission import Admission
 from dragoman.hub.authenticate import Authenticator
+from dragoman.hub.boxes import Boxes
 from dragoman.hub.cancel import Canceller
 from dragoman.hub.carry import Carrier, Spawn
+from dragoman.hub.deliveries import DeliveryDesk
+from dragoman.hub.durations import Estimates
 from dragoman.hub.earlier import Earlier
 from dragoman.hub.files import Files
 from dragoman.hub.handle import Hub
+from dragoman.hub.happenings import Happenings
 from dragoman.hub.key_ring import KeyRing
 from dragoman.hub.outbox import Outbox
 from dragoman.hub.registry import Registry
@@ -31,14 +35,16 @@ from dragoman.hub.reprobe import Reprobe
 from dragoman.hub.take_up import TakeUp
 from dragoman.hub.tasks import TaskBook
 from dragoman.hub.validate import Schemas
+from dragoman.hub.watching import Watching
 from dragoman.hub.worker import Worker
+from dragoman.hub.workflow import AT_ONCE, Workflows
 from dragoman.model.secret import Secret
 from dragoman.model.task import Task
 from dragoman.net.client import Client
 from dragoman.observe.calls import CallLog
 from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, Lost
 from dragoman.ports.clock import Clock
-from dragoman.ports.store import CALLBACKS, CALLS, Store, Vault
+from dragoman.ports.store import CALLBACKS, CALLS, WORKFLOWS, Store, Vault
 from dragoman.security.file_links import FileLinks
 from dragoman.security.sealed import Purpose, RootKey, Sealer
 from dragoman.security.tokens import HubTokens, SigningKey, new_signing_key, public_jwks, restore_signing_key
@@ -47,7 +53,8 @@ from dragoman.server.drain import Drain
 from dragoman.server.exchange import Exchanger
 from dragoman.server.from_settings import address_rule, client_limits
 from dragoman.server.hosts import Hosts
-from dragoman.server.pages import agents, bases, documents, files, health, keys
+from dragoman.server.pages import agents, bases, deliveries, documents, files, health, keys
+from dragoman.server.sockets import Sockets
 
 REPLICA: Final = "hub"  # SQLite has one process; its epochs tell its lives apart
 SIGNING_KEY: Final = "hub signing key"
@@ -68,6 +75,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a hub that its surroundings still have to know."""
 
     hub: Hub
+    boxes: Boxes
     registry: Registry
     authenticator: Authenticator
     credentials: Credentials
@@ -76,6 +84,8 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     dialects: Mapping[str, Dialect]
     calls: Worker
     callbacks: Worker
+    workflows: Worker
+    estimates: Estimates
     files: Files
     links: FileLinks
     signing_key: SigningKey
@@ -110,6 +120,7 @@ async def build(
     wire = Wire(client=client, max_answer=settings.client.answer_mib * MIB)
     courier = HttpCourier(
         wire=wire,
+        boxes=store,
         credentials=credentials,
         clock=clock,
         dialects=dialects,
@@ -158,10 +169,13 @@ async def build(
         max_timeout_s=settings.calls.max_timeout_s,
     )
     reprobe = Reprobe(look=registry.look_again, clock=clock, spawn=spawn)
+    estimates = Estimates(store=store, clock=clock, spawn=spawn, unknown_s=settings.calls.timeout_s)
 
     def noted(task: Task) -> None:
         calls.write(task)
-        reprobe.ended(task)
+        if not task.asked.then:  # What its agents did is told by its steps.
+            reprobe.ended(task)
+            estimates.ended(task)
 
     # A turn later: the caller's answer leaves before its line is made.
     ended = partial(asyncio.get_running_loop().call_soon, noted)
@@ -173,15 +187,28 @@ async def build(
         bus=bus,
         clock=clock,
         spawn=spawn,
+        resting=lambda: queued.resting(),
         ended=ended,
     )
     canceller = Canceller(
         store=store, bus=bus, registry=registry, tasks=tasks, courier=courier, carrier=carrier, clock=clock
     )
-    take_up = TakeUp(store=store, clock=clock, admission=admission, tasks=tasks, carrier=carrier)
+    take_up = TakeUp(store=store, clock=clock, admission=admission, tasks=tasks, carrier=carrier, canceller=canceller)
     outbox = Outbox(store=store, clock=clock, registry=registry, courier=courier, keys=ring)
     queue = partial(Worker, store=store, owner=owner, clock=clock, spawn=spawn)
     queued = queue(CALLS, slots=settings.calls.queued_at_once, work=take_up.carry)
+    workflows = Workflows(
+        store=store,
+        bus=bus,
+        clock=clock,
+        admission=admission,
+        tasks=tasks,
+        canceller=canceller,
+        opened=queued.wake,
+        ended=ended,
+        most_bytes=settings.client.answer_mib * MIB,
+    )
+    followed = queue(WORKFLOWS, slots=AT_ONCE, work=workflows.carry)
     callbacks = queue(CALLBACKS, slots=settings.callbacks.at_once, work=outbox.deliver)
     hub = Hub(
         store=store,
@@ -194,12 +221,17 @@ async def build(
         carrier=carrier,
         canceller=canceller,
         reports=Reports(store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller),
+        watching=Watching(registry=registry, tasks=tasks),
+        happenings=Happenings(store=store, bus=bus, clock=clock),
+        estimates=estimates,
         adopt=queued.adopt,
         accepted=queued.wake,
+        followed=followed.wake,
         draining=lambda: drain.draining,
     )
     return Built(
         hub=hub,
+        boxes=Boxes(store=store, bus=bus, registry=registry),
         registry=registry,
         authenticator=authenticator,
         credentials=credentials,
@@ -208,6 +240,8 @@ async def build(
         dialects=dialects,
         calls=queued,
         callbacks=callbacks,
+        workflows=followed,
+        estimates=estimates,
         files=hosting,
         links=links,
         signing_key=signing_key,
@@ -225,6 +259,13 @@ def application(settings: Settings, built: Built, store: Store, clock: Clock, dr
     )
     return Application(
         exchanger=exchanger,
+        sockets=Sockets(
+            exchanger=exchanger,
+            boxes=built.boxes,
+            clock=clock,
+            drain=drain,
+            patience_s=settings.limits.stalled_reader_s,
+        ),
         hub=built.hub,
         files=built.files,
         dialects=built.dialects.values(),
@@ -234,6 +275,7 @@ def application(settings: Settings, built: Built, store: Store, clock: Clock, dr
             *health.pages(store, lambda: drain.draining),
             *agents.pages(built.hub),
             *keys.pages(built.ring, built.authenticator, built.credentials.forget),
+            *deliveries.pages(DeliveryDesk(store=store, clock=clock, due=built.callbacks.wake)),
             *documents.pages(settings, public_jwks([built.signing_key])),
         ),
         caps={

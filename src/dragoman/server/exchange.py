@@ -8,14 +8,17 @@ An unexpected exception is told to nobody but the log: the caller gets an id to 
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from dragoman.dialects.dialect import Dialect, Exchange
+from dragoman.dialects.dialect import ChangesExchange, Dialect, Exchange, StreamExchange
+from dragoman.dialects.sse import STREAM_HEADERS
 from dragoman.hub.authenticate import ANONYMOUS, Authenticator
 from dragoman.hub.files import Files
 from dragoman.hub.handle import Hub
+from dragoman.model.answers import Answer, Changes, Stream
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import BadFrame, DragomanError, NotAuthenticated
 from dragoman.model.fit import Feature
@@ -24,6 +27,7 @@ from dragoman.observe.trace import read_trace
 from dragoman.ports.clock import Clock
 from dragoman.server.body import check_depth, read_body
 from dragoman.server.hosts import Hosts
+from dragoman.server.streaming import EXTENSION, ByteStream, StreamReply, send_stream
 
 # ASGI's own types are dictionaries of anything; they end in this folder.
 Message = MutableMapping[str, Any]
@@ -45,6 +49,7 @@ class Asked(Protocol):
 
 
 Read = TypeVar("Read", bound=Asked)
+Reply = HttpReply | StreamReply
 
 
 class Spoken(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -92,7 +97,7 @@ class Served(Protocol[Read]):
         """What the request asks; never raises."""
         ...
 
-    async def answer(self, asked: Read, caller: Caller, arrival: Arrival) -> HttpReply:
+    async def answer(self, asked: Read, caller: Caller, arrival: Arrival) -> Reply:
         """The reply. Raises DragomanError."""
         ...
 
@@ -121,10 +126,22 @@ class DialectRoute:
         """The request, in its dialect."""
         return self._read(request)
 
-    async def answer(self, asked: Exchange, caller: Caller, arrival: Arrival) -> HttpReply:
+    async def answer(self, asked: Exchange, caller: Caller, arrival: Arrival) -> Reply:
         """The hub's answer, in the dialect's words."""
         answer = await self._handle(caller, asked.operation, arrival)
-        return asked.reply(answer if self._spoken.inline else self._files.linked(answer))
+        return worded(asked, answer, self._spoken, self._files)
+
+
+def worded(asked: Exchange, answer: Answer, spoken: Spoken, files: Files) -> Reply:
+    """An answer in the words of the request; files by link, where its dialect has no place for them."""
+    if isinstance(answer, Stream) and isinstance(asked, StreamExchange):
+        streaming = asked.stream(answer.task_id, answer.context_id)
+        linked = None if spoken.inline else partial(files.linked_item, answer.tenant, answer.task_id)
+        body = ByteStream(answer.items, streaming.frames, linked, streaming.broken)
+        return StreamReply(headers=streaming.headers, body=body)
+    if isinstance(answer, Changes) and isinstance(asked, ChangesExchange):
+        return StreamReply(headers=STREAM_HEADERS, body=ByteStream(answer.items, asked.changes()))
+    return asked.reply(answer if spoken.inline else files.linked(answer))
 
 
 class Exchanger:
@@ -163,6 +180,10 @@ class Exchanger:
         work = self._reply(served, params, method, url, headers, body, client[0] if client else "", since, refused)
         refused = None  # Let go of it: an error and the frame that caught it hold each other, and the body with them.
         reply = await work
+        if isinstance(reply, StreamReply):
+            better = scope.get("extensions", {}).get(EXTENSION)
+            await (send_stream(reply, receive, send) if better is None else better["send"](reply))
+            return
         await send({"type": "http.response.start", "status": reply.status, "headers": [*reply.headers.items()]})
         await send({"type": "http.response.body", "body": reply.body})
 
@@ -174,7 +195,7 @@ class Exchanger:
         headers: dict[bytes, bytes],
         body: bytes,
         address: str,
-    ) -> Awaitable[HttpReply]:
+    ) -> Awaitable[Reply]:
         """The reply to a POST that came whole, within its cap, with each header once."""
         since = self._clock.monotonic()
         try:
@@ -183,6 +204,17 @@ class Exchanger:
         except DragomanError as error:
             return self._reply(served, params, "POST", url, headers, b"", address, since, error)
         return self._reply(served, params, "POST", url, headers, body, address, since, None)
+
+    async def caller(self, raw: list[tuple[bytes, bytes]], address: str) -> Caller:
+        """Who opens a connection with these headers. Raises DragomanError."""
+        headers = dict(raw)
+        self._check(headers)
+        _check_once(raw)
+        try:
+            return await self._authenticator.caller(headers.get(b"authorization"), headers.get(b"x-api-key"), address)
+        except NotAuthenticated:
+            self._authenticator.failed(address)
+            raise
 
     async def _reply(
         self,
@@ -195,7 +227,7 @@ class Exchanger:
         address: str,
         since: float,
         refused: DragomanError | None,
-    ) -> HttpReply:
+    ) -> Reply:
         """The reply, with the ids that tell which call it was."""
         clock = self._clock
         request = HttpRequest(
@@ -225,21 +257,22 @@ class Exchanger:
             reply = await self._answer(served, asked, headers, address, arrival)
         else:
             reply = asked.refuse(refused)
+        ids = {
+            b"x-request-id": arrival.request_id.encode("ascii", "replace"),
+            b"x-trace-id": (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace"),
+            b"x-span-id": f"span_{trace.span_id}".encode(),
+        }
+        if isinstance(reply, StreamReply):
+            return StreamReply(status=reply.status, headers={**reply.headers, **ids}, body=reply.body)
         return HttpReply(
             status=reply.status,
-            headers={
-                **reply.headers,
-                b"content-length": b"%d" % len(reply.body),
-                b"x-request-id": arrival.request_id.encode("ascii", "replace"),
-                b"x-trace-id": (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace"),
-                b"x-span-id": f"span_{trace.span_id}".encode(),
-            },
+            headers={**reply.headers, b"content-length": b"%d" % len(reply.body), **ids},
             body=reply.body,
         )
 
     async def _answer(
         self, served: Served[Read], asked: Read, headers: Mapping[bytes, bytes], address: str, arrival: Arrival
-    ) -> HttpReply:
+    ) -> Reply:
         try:
             if served.public:
                 return await served.answer(asked, ANONYMOUS, arrival)

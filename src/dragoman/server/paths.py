@@ -12,6 +12,7 @@ from dragoman.hub.files import Files
 from dragoman.hub.handle import Hub
 from dragoman.server.exchange import DialectRoute
 from dragoman.server.rpc import RpcRoute
+from dragoman.server.sockets import SocketRoute
 
 ALIASES: Final = ("", "/api")  # every path of a dialect that begins with /v1/a2a/ is also served below /api
 BASE: Final = "/agents/{agent}"
@@ -29,6 +30,17 @@ def dialect_routes(dialects: Sequence[Dialect], *, caps: Mapping[str, int], hub:
                 yield route.method, path, served
     for path, spoken in _rpc_urls(dialects).items():
         yield "POST", path, RpcRoute(spoken, cap=caps["call"], hub=hub, files=files)
+
+
+def socket_routes(
+    dialects: Sequence[Dialect], *, cap: int, hub: Hub, files: Files
+) -> Iterator[tuple[str, str, SocketRoute]]:
+    """Every path where a dialect is spoken over a WebSocket; the handshake is a GET."""
+    for dialect in dialects:
+        if dialect.dialogue is not None:
+            served = SocketRoute(dialect, dialect.dialogue, cap, hub, files)
+            for path in dialect.dialogue.paths:
+                yield "GET", path, served
 
 
 def _places(dialect: Dialect, route: Route) -> Iterator[str]:

@@ -11,8 +11,6 @@ Deliberately not here: which hosts are served, body sizes, authentication.
 """
 
 import asyncio
-import socket
-import struct
 import urllib.parse
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
@@ -34,6 +32,8 @@ from dragoman.server.refusals import (
     Refused,
 )
 from dragoman.server.shortcut import HotPaths, ShortAnswer, is_plain
+from dragoman.server.streaming import EXTENSION, SILENT_S
+from dragoman.server.upgraded import Upgraded, cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -48,7 +48,6 @@ IDLE: Final = 0  # between two requests
 HEAD: Final = 1  # in a request's header
 BODY: Final = 2  # behind the header, before the end of the body
 SPEC: Final["ASGIVersions"] = {"version": "3.0", "spec_version": "2.3"}
-RESET: Final = struct.pack("ii", 1, 0)  # linger on, for no time
 LINE_BYTES: Final = 4  # colon, space, CR, LF
 NO_HOT_PATHS: Final = HotPaths()
 
@@ -85,6 +84,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.seat: str | None = None
         self.read_deadline = inf
         self.write_deadline = inf
+        self.stream_deadline = inf  # when a silent stream says that it is still there
         self.stage = IDLE
         self.deaf = False  # nothing more is read from this client
         self.fresh_bytes = 0  # of the piece being read, if it began between two requests
@@ -117,6 +117,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.seat = None
         self._abandon()
         super().connection_lost(exc)
+        self.running = self.latest = None  # Who left leaves nothing behind that holds itself in memory.
 
     def close(self) -> None:
         """Close once what was written has left, or after `reader_s` without a reader."""
@@ -142,12 +143,28 @@ class BoundedProtocol(HttpToolsProtocol):
         self.write_deadline = inf
         super().resume_writing()
 
+    def spoke(self) -> None:
+        """A piece of a stream was written."""
+        self.stream_deadline = self.watch.now + SILENT_S
+
+    def fell_silent(self) -> None:
+        """The stream has ended."""
+        self.stream_deadline = inf
+
+    def stop_stream(self, *, carried: bool) -> None:
+        """The server stops: a reader comes back later; one whose call runs here only if `carried`."""
+        if self.running is not None and self.running.streaming is not None:
+            self.running.streaming.stop(carried=carried)
+
     def overdue(self, now: float) -> None:
         """A deadline has passed: 408 where the client was in a request, otherwise hang up."""
+        if self.stream_deadline <= now and self.running is not None:
+            self.running.keep_alive_stream()
+            self.spoke()
+            if self.read_deadline > now and self.write_deadline > now:
+                return
         if self.write_deadline <= now or self.transport.is_closing():
-            # Without this the kernel keeps what the reader did not take, and goes on offering it.
-            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-            self.transport.abort()
+            cut_off(self.transport)
         elif self.deaf or self.stage == IDLE:
             self.transport.abort()
         elif self.flow.read_paused:
@@ -234,7 +251,8 @@ class BoundedProtocol(HttpToolsProtocol):
             expect_100_continue=self.expect_100_continue,
             keep_alive=version == "1.1" and self.parser.should_keep_alive(),
         )
-        self.cycle = self.latest = answer
+        self.scope["extensions"] = {EXTENSION: {"send": answer.stream}}
+        self.latest = answer
         if self.running is None:
             self._run(answer)
         else:
@@ -390,18 +408,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection to the WebSocket protocol; it keeps its seat to its end."""
-        watch, seat = self.watch, self.seat
-        watch.discard(self)
+        self.watch.discard(self)
         super().handle_websocket_upgrade()
-        upgraded = self.transport.get_protocol()
-        lost = upgraded.connection_lost
-
-        def connection_lost(exc: Exception | None) -> None:
-            if seat is not None:
-                watch.release(seat)
-            lost(exc)
-
-        upgraded.connection_lost = connection_lost
+        Upgraded(self.transport, self.watch, self.seat)
 
     def _upgrade(self, rest: bytes) -> None:
         self.upgrading = False

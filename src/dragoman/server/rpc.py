@@ -20,7 +20,8 @@ from dragoman.model.errors import BadFrame, DragomanError, UnknownMethod, WrongM
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, is_array, is_object
 from dragoman.model.operations import Unreadable
-from dragoman.server.exchange import Spoken, spoken_of
+from dragoman.server.exchange import Reply, Spoken, spoken_of, worded
+from dragoman.server.streaming import StreamReply
 
 MOST_AT_ONCE: Final = 50
 _decode = msgspec.json.Decoder().decode
@@ -104,7 +105,7 @@ class RpcRoute:
         """Whose words these are."""
         return asked.spoken
 
-    async def answer(self, asked: Asked | Batch, caller: Caller, arrival: Arrival) -> HttpReply:
+    async def answer(self, asked: Asked | Batch, caller: Caller, arrival: Arrival) -> Reply:
         """The hub's answer, in the dialect's words."""
         if isinstance(asked, Asked):
             return await self._answer(asked, caller, arrival)
@@ -114,17 +115,21 @@ class RpcRoute:
                 arrival, task_id=f"{member.spoken.task_prefix}{arrival.task_id.rpartition('-')[2]}{index:02}"
             )
             try:
-                replies.append(await self._answer(member, caller, own))
+                reply = await self._answer(member, caller, own)
+                if isinstance(reply, StreamReply):
+                    reply.body.close()
+                    raise BadFrame("A stream cannot be one of several answers: ask for it alone.")
             except DragomanError as error:
-                replies.append(member.refuse(error))
+                reply = member.refuse(error)
+            replies.append(reply)
         bodies = [reply.body for reply in replies if reply.body]
         if not bodies:
             return HttpReply(status=204)
         return HttpReply(status=200, headers=JSON_HEADERS, body=b"[" + b",".join(bodies) + b"]")
 
-    async def _answer(self, asked: Asked, caller: Caller, arrival: Arrival) -> HttpReply:
+    async def _answer(self, asked: Asked, caller: Caller, arrival: Arrival) -> Reply:
         answer = await self._handle(caller, asked.exchange.operation, arrival)
-        return asked.exchange.reply(answer if asked.spoken.inline else self._files.linked(answer))
+        return worded(asked.exchange, answer, asked.spoken, self._files)
 
     def _one(self, request: HttpRequest) -> Asked:
         dialect = self._only

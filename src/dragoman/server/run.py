@@ -38,7 +38,8 @@ from dragoman.server.shortcut import HotPaths
 from dragoman.server.watch import Network, Watch
 
 BACKLOG: Final = 4096
-WEBSOCKET_BYTES: Final = 10 * 1024 * 1024  # as the body of a call
+WEBSOCKET_BYTES: Final = 10 * 1024 * 1024  # of one message, where nobody says otherwise
+WEBSOCKET_PING_S: Final = 20.0  # between two pings, and for the answer to one
 CLOSE_S: Final = 5.0  # for the application to put away its store
 FLUSH_S: Final = 1.0  # for the last bytes of the last answers
 FLUSH_STEP_S: Final = 0.02
@@ -71,12 +72,13 @@ def serve(
     uncapped: Collection[Network] = (),
     clock: Clock | None = None,
     hot_paths: HotPaths = NO_HOT_PATHS,
+    websocket_bytes: int = WEBSOCKET_BYTES,
 ) -> None:
     """Serve until SIGTERM, SIGINT or `drain.begin()`, finish what runs within `drain_s`, and return.
 
     Port 0 takes a free port; `on_ready` gets the address. `uncapped` are proxies, whose one address stands for many
-    clients; `hot_paths` are served past ASGI. Raises AddressInUse or CannotListen before anything starts, StartFailed
-    when the application cannot.
+    clients; `hot_paths` are served past ASGI; `websocket_bytes` is the most that one message over a WebSocket may have.
+    Raises AddressInUse or CannotListen before anything starts, StartFailed when the application cannot.
     """
     limits = limits or Limits()
     clock = clock or SystemClock()
@@ -95,6 +97,7 @@ def serve(
         drain_s=drain_s,
         tls=context,
         hot_paths=hot_paths,
+        websocket_bytes=websocket_bytes,
     )
 
     def ready() -> None:
@@ -127,8 +130,9 @@ class DrainingServer(Server):
         drain_s: float,
         tls: ssl.SSLContext | None,
         hot_paths: HotPaths,
+        websocket_bytes: int,
     ) -> None:
-        super().__init__(_config(app))
+        super().__init__(_config(app, websocket_bytes))
         self._app = app
         self._hot_paths = hot_paths
         self.on_ready: Callable[[], None] = lambda: None
@@ -174,7 +178,9 @@ class DrainingServer(Server):
         """Wait for the drain, then for the requests that run when it begins."""
         await self._drain.begun()
         self._until = self._clock.monotonic() + self._drain_s
+        self._stop_streams(carried=False)
         await self._finish(set(self.server_state.tasks))
+        self._stop_streams(carried=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listeners, let what still runs finish in the time left, close the application."""
@@ -200,6 +206,12 @@ class DrainingServer(Server):
             return tasks
         _, late = await asyncio.wait(tasks, timeout=max(0.0, self._until - self._clock.monotonic()))
         return late
+
+    def _stop_streams(self, *, carried: bool) -> None:
+        """Have readers come back later: at once, or, those whose call runs here, when its time is over."""
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, BoundedProtocol):
+                connection.stop_stream(carried=carried)
 
     async def _flush(self) -> None:
         until = self._clock.monotonic() + FLUSH_S
@@ -228,7 +240,7 @@ class DrainingServer(Server):
         self._drain.begin()
 
 
-def _config(app: Callable[..., Awaitable[None]]) -> Config:
+def _config(app: Callable[..., Awaitable[None]], websocket_bytes: int) -> Config:
     return Config(
         app,
         interface="asgi3",
@@ -240,7 +252,10 @@ def _config(app: Callable[..., Awaitable[None]]) -> Config:
         proxy_headers=False,  # whose word counts is the application's business
         server_header=False,
         date_header=False,
-        ws_max_size=WEBSOCKET_BYTES,
+        ws_max_size=websocket_bytes,
+        ws_ping_interval=WEBSOCKET_PING_S,
+        ws_ping_timeout=WEBSOCKET_PING_S,
+        ws_per_message_deflate=False,  # its memory is per connection, and most messages are small
     )
 
 

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.model.http import HttpReply
 from dragoman.server.answer import Answer, Connection
+from dragoman.server.streaming import StreamReply
 
 if TYPE_CHECKING:
     import asyncio
 
 SHORT_BYTES: Final = 64 * 1024  # all of it is held before anything is served, and the client need never wait
 
-Serve = Callable[[dict[bytes, bytes], bytes, str], Awaitable[HttpReply]]  # headers, body, the client's address
+Serve = Callable[
+    [dict[bytes, bytes], bytes, str], Awaitable[HttpReply | StreamReply]
+]  # headers, body, the client's address
 Find = Callable[[bytes], Serve | None]
 REMEMBERED: Final = 10_000
 
@@ -87,6 +90,7 @@ class ShortAnswer(Answer):
 
     def wake(self) -> None:
         """More of the body is there, or the client is gone."""
+        self.end_stream()
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
@@ -100,6 +104,10 @@ class ShortAnswer(Answer):
             if self.disconnected:
                 return
             reply = await self._serve(self._headers, self.arrived, self._address)
+            if isinstance(reply, StreamReply):
+                self._headers, self.arrived = {}, b""  # A stream lasts: it holds nothing that it does not need.
+                await self.stream(reply)
+                return
             if self.flow.write_paused and not self.disconnected:
                 await self.flow.drain()
             if not self.disconnected:

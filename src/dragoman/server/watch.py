@@ -22,9 +22,10 @@ class Watched(Protocol):
 
     read_deadline: float
     write_deadline: float
+    stream_deadline: float
 
     def overdue(self, now: float) -> None:
-        """One of the two deadlines has passed."""
+        """One of the deadlines has passed."""
         ...
 
 
@@ -90,7 +91,11 @@ class Watch:
     def _sweep(self) -> None:
         now = self.now = self._clock.monotonic()
         # A list first: being told so may remove a connection from the set.
-        late = [each for each in self._swept if each.read_deadline <= now or each.write_deadline <= now]
+        late = [
+            each
+            for each in self._swept
+            if each.read_deadline <= now or each.write_deadline <= now or each.stream_deadline <= now
+        ]
         for connection in late:
             connection.overdue(now)
         self._timer = self._clock.call_at(now + self.limits.sweep_s, self._sweep) if self._swept else None

@@ -1,16 +1,21 @@
 """The examples of AgentVault: at an agent's URL that speaks nothing else, and at the hub's registry of cards."""
 
 import itertools
+import json
 from typing import Any, Final
 
 import msgspec
 
+from dragoman.dialects.agentvault.streams import error_frame
+from dragoman.dialects.sse import SseParser
+from dragoman.model.errors import AgentError
 from tests.end_to_end.example_files.index import Line, example, line_of
 from tests.end_to_end.example_files.stage import Stage, answering, assert_fits, posted, shows
 from tests.end_to_end.world import eventually
 from tests.support.agents import agentvault
 from tests.support.hub import HubProcess
 from tests.support.speaking import StubAgent, json_answer
+from tests.support.sse_client import sse
 
 CARDS: Final = "/api/v1/agent-cards"
 WORDS: Final = ("error.message",)
@@ -193,6 +198,50 @@ def _cancelled(stage: Stage, line: Line) -> None:
         scene.settled(path, done)
         finished = posted(scene.hub, path, {**body, "params": {"id": done}})
         assert finished == _shown("tasks-cancel-finished-response")
+
+
+STREAM: Final = ("1-task-status", "2-task-status", "3-task-message", "4-task-artifact", "5-task-status")
+
+
+@shows("tasks-send-subscribe-request", *(f"stream-{name}" for name in STREAM))
+def _subscribed(stage: Stage, line: Line) -> None:
+    scene = stage.once(documented)
+    body = _shown("tasks-send-subscribe-request")
+    for path in scene.urls:
+        unknown = posted(scene.hub, path, body, 404)
+        assert_fits(unknown, {**_shown("error-task-not-found"), "id": body["id"]}, varies=WORDS, added=FACTS)
+        task_id = _send(scene, path)["result"]["id"]
+        scene.settled(path, task_id)
+        asked = {**body, "params": {"id": task_id}}
+        with sse(f"{scene.hub.url}{path}", asked, headers={"Last-Event-ID": "0"}) as stream:
+            assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream")
+            told: list[dict[str, Any]] = [{"event": item.name, "data": item.data} for item in stream]
+        assert [each["data"]["taskId"] for each in told] == [task_id] * len(STREAM)
+        for found, name in zip(told, STREAM, strict=True):
+            assert_fits(found, _shown(f"stream-{name}"))
+
+
+@shows("stream-error", "event-error-data")
+def _broken(stage: Stage, line: Line) -> None:
+    shown = _shown("stream-error")
+    said = f"event: {shown['event']}\ndata: {json.dumps(shown['data'])}\n\n".encode()
+    # From an agent: its stream is left, and the task asked for.
+    answers = {"tasks/send": {"id": "task-1"}, "tasks/get": {**_shown("tasks-get-response")["result"], "id": "task-1"}}
+
+    def answer(body: Any) -> Any:
+        if body["method"] == "tasks/sendSubscribe":
+            return 200, {"Content-Type": "text/event-stream"}, said
+        return {"jsonrpc": "2.0", "id": body["id"], "result": answers[body["method"]]}
+
+    scene = _scene(stage.hub(), stage.enter(answering("agentvault", answer)))
+    task_id = _send(scene, scene.url)["result"]["id"]
+    assert scene.settled(scene.url, task_id)["result"]["state"] == "COMPLETED"
+    assert "tasks/sendSubscribe" in [body["method"] for *_, body in scene.agent.requests]
+    # To a subscriber: the same shape, with a code of ours.
+    (event,) = SseParser().feed(error_frame(AgentError(shown["data"]["message"], **shown["data"]["details"])))
+    data = json.loads(event.data)
+    assert_fits({"event": event.name, "data": {**data, "code": shown["data"]["code"]}}, shown)
+    assert shown["data"] == _shown("event-error-data")
 
 
 @shows("tasks-send-webhook-request", "webhook-request")

@@ -72,7 +72,9 @@ def _card(stage: Stage, line: Line) -> None:
     for path in line.paths:
         for base in (f"/agents/{scene.name}", f"/agents/{scene.name}/dotted"):
             card = scene.hub.get(base + path).json
-            assert_fits(card, line.body)
+            # The hub streams and pushes for every agent, also for one that does neither.
+            offered = {**line.body["capabilities"], "streaming": True, "pushNotifications": True}
+            assert_fits(card, {**line.body, "capabilities": offered})
             assert card["url"] == f"http://localhost:{scene.hub.port}{base}/"
         card = scene.hub.get(path).json  # the hub's own: it offers its agents' skills
         assert card.keys() == line.body.keys()

@@ -16,6 +16,8 @@ from tests.support.hub import HubProcess
 from tests.support.platform_agent import Answer, PlatformAgent, platform_agent
 from tests.support.ports import free_port
 from tests.support.speaking import StubAgent
+from tests.support.sse_client import sse
+from tests.support.streaming_agent import streaming_agent
 
 AGENT: Final = "agt_abc123xyz"
 HEADERS: Final = {"X-Trace-ID": "trace_456def", "X-Span-ID": "span_789ghi"}
@@ -135,14 +137,14 @@ def _called(stage: Stage, line: Line) -> None:
     assert scene.told(answer["id"])[1]["result"] == answer["result"]  # at the call's own callback_url
 
 
-@shows("call-async-request", "callback-request")
+@shows("call-async-request", "call-async-response", "callback-request")
 def _accepted(stage: Stage, line: Line) -> None:
     scene = stage.once(documented)
     shown = _shown("callback-request")
     _answers(scene, {"status": "completed", "result": shown["result"], "usage": shown["usage"]})
     accepted = scene.call("call-async-request", 202, "/v1/a2a/call/async")
     assert accepted["call_id"] == accepted["id"]
-    assert accepted["status"] == _shown("call-async-response")["status"]
+    assert_fits(accepted, _shown("call-async-response"), varies=("call_id", "estimated_duration_ms"), added=("id",))
     headers, body = scene.told(accepted["call_id"])
     assert_fits(body, shown, added=("id", "timing", "trace"))
     _signed(scene, headers, body)
@@ -241,3 +243,46 @@ def _running(stage: Stage, line: Line) -> None:
     report = worker.envelope(asked["from"], "status_update", {"task_id": asked["payload"]["task_id"], **told})
     assert worker.post(scene.hub.url, report)[0] == 200
     assert_fits(scene.hub.get(f"/v1/a2a/call/{call_id}/status").json, line.body)
+
+
+STREAM: Final = tuple(
+    f"stream-{name}"
+    for name in (
+        "1-start",
+        "2-progress",
+        "3-progress",
+        "4-chunk",
+        "5-chunk",
+        "6-progress",
+        "7-complete",
+        "8-done",
+    )
+)
+
+
+@shows("call-stream-request", *STREAM, "stream-error")
+def _streamed(stage: Stage, line: Line) -> None:
+    hub = stage.once(documented).hub
+    with streaming_agent() as agent:
+        name = fresh("agt_streams")
+        skills = [{"name": "summarize", "description": "Summarizes", "input_schema": {"type": "object"}}]
+        assert hub.post("/v1/a2a/registry", {"agent_card": agent.card(name, skills=skills)}).status == 201
+        body = {**_shown("call-stream-request"), "target_agent_id": name}
+        headers = {"Authorization": f"Bearer {hub.token}"}
+        with sse(f"{hub.url}/v1/a2a/call/stream", body, headers=headers) as stream:
+            assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream")
+            call = agent.next_call()
+            told = [{"event": item.name, "data": item.data} for item in stream.take(1)]
+            for each in map(_shown, STREAM[1:-1]):
+                call.say(each["event"], each["data"])
+                told += [{"event": item.name, "data": item.data} for item in stream.take(1)]
+            call.hang_up()
+            told += [{"event": item.name, "data": item.data} for item in stream]
+        for found, shown in zip(told, map(_shown, STREAM), strict=True):
+            assert_fits(found, shown)
+        broken = _shown("stream-error")
+        with sse(f"{hub.url}/v1/a2a/call/stream", body, headers=headers) as stream:
+            agent.next_call().say("error", {**broken["data"], "code": "SUMMARIZER_BROKE"})
+            _, error, done = stream
+        assert_fits({"event": error.name, "data": error.data}, broken, added={"data.details.agent_code"})
+        assert done.name == "done"

@@ -93,7 +93,9 @@ def test_the_schema_is_made_once_and_noted(store: Running, path: Path, clock: Ma
                 await running.open(opening(new_task(clock)))
 
     run(scenario())
-    assert look(path, "SELECT version, name FROM schema_version") == [(1, "0001_pre_first"), (2, "0002_pre_dialects")]
+    known = [(step.version, step.name) for step in schema.migrations()]
+    assert known[:2] == [(1, "0001_pre_first"), (2, "0002_pre_dialects")]
+    assert look(path, "SELECT version, name FROM schema_version") == known
     assert look(path, "SELECT count(*), max(number) FROM task") == [(2, 2)]
 
 

@@ -49,6 +49,7 @@ class Client:
         self.watch = watch
         self.read_deadline = watch.now + reads_for_s
         self.write_deadline = watch.now + writes_for_s
+        self.stream_deadline = inf
         self.late: list[float] = []
         watch.add(self)
 

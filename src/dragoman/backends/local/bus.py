@@ -6,11 +6,12 @@ is told LOST once, so no listener holds memory without bound or slows a publishe
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from dragoman.ports.bus import Lost, Said
+from dragoman.ports.bus import Grown, Hear, Lost, Said
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -29,22 +30,30 @@ class LocalBus:
         self._by_prefix: dict[str, list[_Listener]] = {}
         self._closed = False
 
-    def publish(self, topic: str, data: bytes) -> None:
+    def publish(self, topic: str, data: bytes | Grown) -> None:
         """Tell whoever listens now; nobody listening costs one lookup."""
         listeners = self._by_topic.get(topic)
         if listeners is None and not self._by_prefix:
             return
-        said = Said(topic=topic, data=data)
-        for listener in listeners or ():
-            listener.put(said)
-        for prefix, others in self._by_prefix.items():
+        said = Said(topic=topic, grown=data) if isinstance(data, Grown) else Said(topic=topic, data=data)
+        for listener in tuple(listeners or ()):
+            listener.hear(said)
+        for prefix, others in tuple(self._by_prefix.items()):
             if topic.startswith(prefix):
-                for listener in others:
-                    listener.put(said)
+                for listener in tuple(others):
+                    listener.hear(said)
 
     def wants(self, topic: str) -> bool:
         """Whether somebody listens to the topic, so that a message nobody hears need not be made."""
         return topic in self._by_topic or (bool(self._by_prefix) and any(map(topic.startswith, self._by_prefix)))
+
+    def listen(self, topic: str, hear: Hear) -> Callable[[], None]:
+        """Have `hear` called for every message of a topic, or of a prefix, until the function returned is called."""
+        listener = _Hearing(hear)
+        table, name = (self._by_prefix, topic[:-1]) if topic.endswith("*") else (self._by_topic, topic)
+        table.setdefault(name, []).append(listener)
+        hear(Lost.LOST)
+        return partial(self._leave, table, name, listener)
 
     def subscribe(self, pattern: str) -> "AbstractAsyncContextManager[AsyncIterator[Said | Lost]]":
         """Listen to a topic, or to all that begin with `prefix.*`; the first item is LOST."""
@@ -63,21 +72,38 @@ class LocalBus:
     async def _listen(
         self, table: "dict[str, list[_Listener]]", name: str
     ) -> AsyncGenerator[AsyncIterator[Said | Lost]]:
-        listener = _Listener()
+        listener = _Queue()
         table.setdefault(name, []).append(listener)
         if self._closed:
             listener.close()
         try:
             yield listener
         finally:
-            listeners = table[name]
+            self._leave(table, name, listener)
+
+    def _leave(self, table: "dict[str, list[_Listener]]", name: str, listener: "_Listener") -> None:
+        listeners = table.get(name)
+        if listeners is not None and listener in listeners:
             listeners.remove(listener)
             if not listeners:
                 del table[name]
 
 
 @final
-class _Listener:
+class _Hearing:
+    """One that is called."""
+
+    __slots__ = ("hear",)
+
+    def __init__(self, hear: Hear) -> None:
+        self.hear = hear
+
+    def close(self) -> None:
+        """Its owner leaves by itself."""
+
+
+@final
+class _Queue:
     """One subscription: what was said and not yet taken. A future exists only while its owner waits."""
 
     __slots__ = ("_closed", "_lost", "_said", "_wake")
@@ -88,7 +114,7 @@ class _Listener:
         self._closed = False
         self._wake: asyncio.Future[None] | None = None
 
-    def put(self, said: Said) -> None:
+    def hear(self, said: Said) -> None:
         if len(self._said) >= BUFFER:
             # Those that follow the gap are dropped with it: the store has them all.
             self._said.clear()
@@ -101,7 +127,7 @@ class _Listener:
         self._closed = True
         self._rouse()
 
-    def __aiter__(self) -> "_Listener":
+    def __aiter__(self) -> "_Queue":
         return self
 
     async def __anext__(self) -> Said | Lost:
@@ -122,3 +148,6 @@ class _Listener:
     def _rouse(self) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
+
+
+_Listener = _Hearing | _Queue

@@ -11,7 +11,7 @@ from typing import Final, Generic, Protocol, TypeVar, final
 
 import msgspec
 
-from dragoman.backends.sqlite import codec
+from dragoman.backends.sqlite import codec, deliveries
 from dragoman.backends.sqlite.connection import Connection, Value
 from dragoman.backends.sqlite.counted import ROW_BYTES, CountedConnection
 from dragoman.backends.sqlite.held import Held
@@ -24,6 +24,7 @@ from dragoman.ports.store import Duplicate, Growth, NewJob, Once, Opened, Raced
 T = TypeVar("T")
 
 OPENED: Final = Opened()
+JOB_BYTES: Final = 8 * ROW_BYTES  # a job and its index; of a notice its row and five more
 SNAPSHOT_BITS: Final = 8  # a long task is stored anew every 256 events, so no reader folds more than that
 
 _ADD_QUICK: Final = SQL["add_quick_task"]
@@ -35,6 +36,7 @@ _NOTE_KEY: Final = SQL["note_key"]
 _FIND_KEY: Final = SQL["find_key_task"]
 _GROW: Final = SQL["grow_task"]
 _MOVE: Final = SQL["move_task"]
+_NOTE: Final = SQL["note_task"]
 _END_JOB: Final = SQL["end_call_job"]
 
 
@@ -199,7 +201,8 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
         if growth.once is not None:
             connection.execute(_NOTE_KEY, (*_key_row(task.tenant, growth.once, task.id), now())).fetchall()
         if growth.jobs:
-            jobs += _born_jobs(held.number, command)
+            jobs += _born_jobs(connection, held.number, command, now)
+            size += len(growth.jobs) * JOB_BYTES
     connection.executemany(_ADD_QUICK, rows)
     if fresh:
         _note_keys(connection, fresh, now)
@@ -216,7 +219,9 @@ def _grow(connection: Connection, command: Grow, now: Callable[[], int]) -> int:
     whole = task.ended or not growth.events or growth.after >> SNAPSHOT_BITS != last >> SNAPSHOT_BITS
     doc = codec.pack(task) if whole else None
     moved = next((event for event in reversed(growth.events) if isinstance(event, StatusChanged)), None)
-    if moved is None:
+    if not growth.events:
+        found = connection.execute(_NOTE, (task.id, growth.after, doc)).fetchall()
+    elif moved is None:
         found = connection.execute(_GROW, (task.id, growth.after, last, doc)).fetchall()
     else:
         state, at = codec.STATE[task.state], codec.to_micros(moved.at)
@@ -233,8 +238,8 @@ def _grow(connection: Connection, command: Grow, now: Callable[[], int]) -> int:
         connection.execute(_NOTE_KEY, (*_key_row(task.tenant, growth.once, task.id), now())).fetchall()
     if task.ended:
         connection.execute(_END_JOB, (number,)).fetchall()
-    connection.executemany(_ADD_JOB, _born_jobs(number, command))
-    return sum(len(body) for _, body in events) + len(doc or b"") + 3 * ROW_BYTES
+    connection.executemany(_ADD_JOB, _born_jobs(connection, number, command, now))
+    return sum(len(body) for _, body in events) + len(doc or b"") + 3 * ROW_BYTES + len(growth.jobs) * JOB_BYTES
 
 
 def _note_keys(connection: Connection, fresh: Iterable[Held], now: Callable[[], int]) -> None:
@@ -254,8 +259,13 @@ def _key_row(tenant: str, once: Once, task_id: str) -> tuple[Value, ...]:
     return (tenant, once.principal, once.scope, once.key, task_id, once.digest, expires)
 
 
-def _born_jobs(number: int, command: Grow) -> list[tuple[Value, ...]]:
-    return [_job_row(job_id, number, job) for job_id, job in zip(command.job_ids, command.growth.jobs, strict=True)]
+def _born_jobs(connection: Connection, number: int, command: Grow, now: Callable[[], int]) -> list[tuple[Value, ...]]:
+    task = command.growth.task
+    return [
+        _job_row(job_id, number, job)
+        for job_id, job in zip(command.job_ids, command.growth.jobs, strict=True)
+        if job.notice is None or deliveries.born(connection, job_id, number, task, job.notice, now())
+    ]
 
 
 def _job_row(job_id: int, number: int, job: NewJob) -> tuple[Value, ...]:

@@ -14,7 +14,7 @@ from dragoman.ports.store import Job, Owner
 
 OTHER_JOBS: Final = 1 << 48  # where the ids of jobs begin that are not a call's
 
-_FENCED: Final = {name: SQL[name] for name in ("finish_job", "retry_job", "park_job")}
+_FENCED: Final = {name: SQL[name] for name in ("finish_job", "retry_job")}
 
 
 class _Waiting(msgspec.Struct, frozen=True, array_like=True, order=True):
@@ -65,11 +65,6 @@ def finish(connection: Connection, job: Job) -> bool:
 def retry(connection: Connection, job: Job, run_at: int) -> bool:
     """The job waits until then; False if it was no longer ours."""
     return _fenced(connection, "retry_job", job, run_at)
-
-
-def park(connection: Connection, job: Job, reason: str) -> bool:
-    """The job is set aside; False if it was no longer ours."""
-    return _fenced(connection, "park_job", job, reason)
 
 
 def begin_epoch(connection: Connection, replica: str) -> Owner:

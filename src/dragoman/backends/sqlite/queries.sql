@@ -20,6 +20,10 @@ SELECT max(number) FROM task;
 -- Where the numbers of jobs that are not calls go on after a start.
 SELECT max(id) FROM job;
 
+-- name: last_delivery_id
+-- The same for those whose job is done: their numbers are not given again.
+SELECT max(id) FROM delivery;
+
 -- name: pulse
 -- A write of no meaning, to see that writing works.
 INSERT INTO pulse (id, at) VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET at = excluded.at;
@@ -49,6 +53,11 @@ RETURNING number;
 UPDATE task SET last_seq = ?3, doc = coalesce(?4, doc), state = ?5,
   state_at = CASE state WHEN ?5 THEN state_at ELSE ?6 END
 WHERE id = ?1 AND last_seq = ?2 AND state < 4
+RETURNING number;
+
+-- name: note_task
+-- A change that is no event, of the document alone: after the end, too.
+UPDATE task SET doc = ?3 WHERE id = ?1 AND last_seq = ?2
 RETURNING number;
 
 -- name: task_anyone
@@ -147,16 +156,16 @@ SELECT epoch FROM replica WHERE id = ?1;
 -- name: wake_jobs
 -- Sleeping jobs whose time has come wait again.
 UPDATE job SET run_at = NULL WHERE id IN (
-  SELECT id FROM job WHERE run_at <= ?1 AND run_at IS NOT NULL AND replica IS NULL AND parked IS NULL
+  SELECT id FROM job WHERE run_at <= ?1 AND run_at IS NOT NULL AND replica IS NULL
   ORDER BY run_at LIMIT 1000);
 
 -- name: next_due
 -- When the next sleeping job falls due.
-SELECT run_at FROM job WHERE run_at IS NOT NULL AND replica IS NULL AND parked IS NULL ORDER BY run_at LIMIT 1;
+SELECT run_at FROM job WHERE run_at IS NOT NULL AND replica IS NULL ORDER BY run_at LIMIT 1;
 
 -- name: waiting_jobs
 -- The first jobs of one queue that nobody holds.
-SELECT rank, id FROM job WHERE queue = ?1 AND replica IS NULL AND parked IS NULL AND run_at IS NULL
+SELECT rank, id FROM job WHERE queue = ?1 AND replica IS NULL AND run_at IS NULL
 ORDER BY rank, id LIMIT ?2;
 
 -- name: claim_job
@@ -174,10 +183,109 @@ DELETE FROM job WHERE id = ?1 AND replica = ?2 AND epoch = ?3 AND attempt = ?4 R
 UPDATE job SET replica = NULL, epoch = NULL, run_at = ?5
 WHERE id = ?1 AND replica = ?2 AND epoch = ?3 AND attempt = ?4 RETURNING id;
 
--- name: park_job
--- Set aside; only for the owner and attempt that hold it.
-UPDATE job SET replica = NULL, epoch = NULL, parked = ?5
-WHERE id = ?1 AND replica = ?2 AND epoch = ?3 AND attempt = ?4 RETURNING id;
+-- name: drop_job
+-- Nobody has to do it any more.
+DELETE FROM job WHERE id = ?1;
+
+-- name: hasten_job
+-- A sleeping job is due.
+UPDATE job SET run_at = NULL WHERE id = ?1 AND replica IS NULL;
+
+-- name: add_delivery
+-- A notice is born, pending.
+INSERT INTO delivery (id, task, callback, seq, tenant, caller, url, state, born)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8);
+
+-- name: first_in_line
+-- Whose turn it is in a line.
+SELECT id FROM delivery WHERE task = ?1 AND callback = ?2 AND state = 0 ORDER BY seq LIMIT 1;
+
+-- name: jobs_of_line
+-- The jobs of a line, and whether somebody holds them.
+SELECT job.id, job.replica IS NOT NULL FROM delivery CROSS JOIN job ON job.id = delivery.id
+WHERE delivery.task = ?1 AND delivery.callback = ?2 AND delivery.state = 0;
+
+-- name: pending_delivery
+-- What a job is to deliver.
+SELECT callback, seq, tries, replays > 0 FROM delivery WHERE id = ?1 AND state = 0;
+
+-- name: attempt_delivery
+-- What a notice has come to.
+UPDATE delivery SET state = ?2, url = ?3, tries = tries + ?4, tried = coalesce(?5, tried), answer = ?6
+WHERE id = ?1 RETURNING task, callback, tenant, replays > 0;
+
+-- name: drop_delivery
+-- There is nothing to tell any more.
+DELETE FROM delivery WHERE id = ?1 RETURNING task, callback;
+
+-- name: disable_delivery
+-- Its address is disabled.
+UPDATE delivery SET state = 2 WHERE id = ?1;
+
+-- name: trim_delivered
+-- Of those that arrived only the newest stay.
+DELETE FROM delivery WHERE id IN (
+  SELECT id FROM delivery WHERE tenant = ?1 AND state = 3 ORDER BY id DESC LIMIT 100 OFFSET ?2);
+
+-- name: replay_delivery
+-- From the beginning, once more.
+UPDATE delivery SET state = 0, tries = 0, replays = replays + 1 WHERE id = ?1;
+
+-- name: delivery_of_scope
+-- One delivery: tenant and caller are part of the question.
+SELECT d.id, task.id, d.caller, d.seq, d.url, d.state, d.born, d.tries, d.replays, d.tried, d.answer,
+  job.run_at, r.disabled IS NOT NULL, r.reason, d.task, d.callback
+FROM delivery AS d CROSS JOIN task ON task.number = d.task LEFT JOIN job ON job.id = d.id
+  LEFT JOIN receiver AS r ON r.tenant = d.tenant AND r.url = d.url
+WHERE d.id = ?1 AND d.tenant = ?2 AND (?3 IS NULL OR d.caller = ?3);
+
+-- name: deliveries_of_tenant
+-- Deliveries in one state, newest first.
+SELECT id FROM delivery WHERE tenant = :tenant AND state = :state AND id < :before AND born >= :since
+ORDER BY id DESC LIMIT :limit;
+
+-- name: deliveries_of_caller
+-- The same of one caller's calls.
+SELECT id FROM delivery WHERE tenant = :tenant AND caller = :caller AND state = :state AND id < :before
+  AND born >= :since ORDER BY id DESC LIMIT :limit;
+
+-- name: deliveries_to_url
+-- The same to one address.
+SELECT id FROM delivery WHERE tenant = :tenant AND url = :url AND state = :state AND id < :before
+  AND born >= :since AND (:caller IS NULL OR caller = :caller) ORDER BY id DESC LIMIT :limit;
+
+-- name: deliveries_of_task
+-- The same of one call.
+SELECT id FROM delivery WHERE task = (SELECT number FROM task WHERE id = :task) AND id < :before AND state = :state
+  AND born >= :since AND tenant = :tenant AND (:caller IS NULL OR caller = :caller)
+  AND (:url IS NULL OR url = :url) ORDER BY id DESC LIMIT :limit;
+
+-- name: pending_to
+-- Notices that wait for one address and that nobody holds.
+SELECT d.id, d.task, d.callback FROM delivery AS d LEFT JOIN job ON job.id = d.id
+WHERE d.tenant = ?1 AND d.url = ?2 AND d.state = 0 AND job.replica IS NULL ORDER BY d.id LIMIT ?3;
+
+-- name: receiver
+-- What is held against an address.
+SELECT failing, disabled, reason FROM receiver WHERE tenant = ?1 AND url = ?2;
+
+-- name: receiver_failed
+-- It failed; the first time since it last took something counts.
+INSERT INTO receiver (tenant, url, failing) VALUES (?1, ?2, ?3)
+ON CONFLICT (tenant, url) DO UPDATE SET failing = coalesce(failing, excluded.failing);
+
+-- name: receiver_took
+-- It took something: nothing is held against it any more. One that is disabled stays so unless it was a replay.
+DELETE FROM receiver WHERE tenant = ?1 AND url = ?2 AND (disabled IS NULL OR ?3);
+
+-- name: disable_receiver
+-- Nothing is sent to it any more; the first reason stays.
+INSERT INTO receiver (tenant, url, disabled, reason) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (tenant, url)
+DO UPDATE SET disabled = coalesce(disabled, excluded.disabled), reason = coalesce(reason, excluded.reason);
+
+-- name: enable_receiver
+-- Forget what was held against it.
+DELETE FROM receiver WHERE tenant = ?1 AND url = ?2;
 
 -- name: put_mail
 -- A message for a box.
@@ -190,6 +298,14 @@ DELETE FROM mail WHERE tenant = ?1 AND box = ?2 AND id <= ?3;
 -- name: mail_of
 -- What waits in a box, oldest first.
 SELECT id, body FROM mail WHERE tenant = ?1 AND box = ?2 ORDER BY id LIMIT ?3;
+
+-- name: next_mail
+-- The oldest message of a box beyond a number.
+SELECT id, body FROM mail WHERE tenant = ?1 AND box = ?2 AND id > ?3 ORDER BY id LIMIT 1;
+
+-- name: drop_letter
+-- One message has arrived.
+DELETE FROM mail WHERE tenant = ?1 AND box = ?2 AND id = ?3;
 
 -- name: name_holder
 -- Whose a name is: the agent that has, or once had, it as id or alias.
@@ -334,3 +450,12 @@ INSERT INTO sealed (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SE
 -- name: get_sealed
 -- A sealed value.
 SELECT value FROM sealed WHERE name = ?1;
+
+-- name: put_duration
+-- How long the last calls of a skill took.
+INSERT INTO duration (tenant, agent, skill, last_ms) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (tenant, agent, skill) DO UPDATE SET last_ms = excluded.last_ms;
+
+-- name: get_duration
+-- The same, read back.
+SELECT last_ms FROM duration WHERE tenant = ?1 AND agent = ?2 AND skill = ?3;

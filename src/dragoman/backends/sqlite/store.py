@@ -9,15 +9,25 @@ What is held was never shown as an event: `events` tells only what is on disk.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final, final
 
-import msgspec
-
-from dragoman.backends.sqlite import agents, codec, jobs, keys, listing, mail, search, tasks
+from dragoman.backends.sqlite import (
+    agents,
+    codec,
+    deliveries,
+    delivery_lists,
+    durations,
+    jobs,
+    keys,
+    listing,
+    mail,
+    search,
+    tasks,
+)
 from dragoman.backends.sqlite.commands import OPENED, Command, Grow, Open
 from dragoman.backends.sqlite.connection import Connect, Connection, connect, number
 from dragoman.backends.sqlite.file import StoreFile
@@ -29,8 +39,9 @@ from dragoman.model.errors import Conflict
 from dragoman.model.events import Happened
 from dragoman.model.operations import Discover, ListTasks
 from dragoman.model.task import Task
-from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, mail_topic, task_topic
+from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, Grown, mail_topic, task_topic
 from dragoman.ports.clock import Clock
+from dragoman.ports.deliveries import Delivery, DeliveryList, DeliveryQuery, Outcome, Pending, Receiver
 from dragoman.ports.store import (
     AgentList,
     Duplicate,
@@ -46,16 +57,15 @@ from dragoman.ports.store import (
     StoredKey,
     Taken,
     TaskList,
+    Took,
 )
 
-PAYLOAD_BYTES: Final = 32 * 1024  # more than this a listener reads from the store
 FRESH_COMMIT_S: Final = 5.0
 CHECK_S: Final = 2.0
 USE_NOTED_S: Final = 60.0
 USES_KNOWN: Final = 10_000
 
 _NO_IDS: Final = range(0)
-_encode = msgspec.msgpack.Encoder().encode
 
 
 @final
@@ -105,7 +115,8 @@ class SqliteStore:
         self._file = self._open_file()
         connection = self._file.connection
         self._next_task = (number(connection, SQL["last_task_number"]) or 0) + 1
-        self._next_job = max((number(connection, SQL["last_job_id"]) or 0) + 1, jobs.OTHER_JOBS)
+        last_job = max(number(connection, SQL[name]) or 0 for name in ("last_job_id", "last_delivery_id"))
+        self._next_job = max(last_job + 1, jobs.OTHER_JOBS)
 
     async def check(self) -> bool:
         """Whether a commit went through within the last seconds; tries one where none was due."""
@@ -228,10 +239,6 @@ class SqliteStore:
         due = codec.to_micros(run_at)
         return await self._file.write(lambda connection: jobs.retry(connection, job, due))
 
-    async def park(self, job: Job, reason: str) -> bool:
-        """Set the job aside until somebody replays it; False if it was no longer ours."""
-        return await self._file.write(lambda connection: jobs.park(connection, job, reason))
-
     async def next_due(self) -> datetime | None:
         """When the next sleeping job falls due, if one sleeps."""
         due = await self._file.read(lambda connection: number(connection, SQL["next_due"]))
@@ -240,6 +247,37 @@ class SqliteStore:
     async def begin_epoch(self, replica: str) -> Owner:
         """A new life of a replica: what its earlier lives held may be claimed."""
         return await self._file.write(lambda connection: jobs.begin_epoch(connection, replica))
+
+    # Deliveries
+
+    async def pending(self, job: Job) -> Pending | None:
+        """The notice that a job is to deliver; None if it is none."""
+        return await self._file.read(lambda connection: delivery_lists.pending(connection, job))
+
+    async def receiver(self, tenant: str, url: str) -> Receiver | None:
+        """What is held against an address, if anything."""
+        return await self._file.read(lambda connection: delivery_lists.receiver(connection, tenant, url))
+
+    async def attempted(self, job: Job, outcome: Outcome | None) -> bool:
+        """Note what a notice has come to and let its line go on; False if the job was no longer ours."""
+        return await self._file.write(lambda connection: deliveries.attempted(connection, job, outcome))
+
+    async def list_deliveries(self, scope: Scope, query: DeliveryQuery) -> DeliveryList:
+        """A page of the scope's deliveries. Raises BadParams for a malformed cursor."""
+        return await self._file.read(lambda connection: delivery_lists.list_deliveries(connection, scope, query))
+
+    async def replay(self, scope: Scope, ids: Sequence[str]) -> Sequence[Delivery]:
+        """Have these sent once more; the ones of this scope, as they stand now."""
+        return await self._file.write(lambda connection: deliveries.replay(connection, scope, ids))
+
+    async def switch_receiver(
+        self, scope: Scope, delivery_id: str, reason: str | None, at: datetime
+    ) -> Delivery | None:
+        """Disable a delivery's address for a reason, or enable it; None if there is no such delivery."""
+        micros = codec.to_micros(at)
+        return await self._file.write(
+            lambda connection: deliveries.switch(connection, scope, delivery_id, reason, micros)
+        )
 
     # Mail
 
@@ -253,6 +291,14 @@ class SqliteStore:
         if after > 0:
             await self._file.write(lambda connection: mail.drop(connection, tenant, box, after))
         return await self._file.read(lambda connection: mail.waiting(connection, tenant, box, limit))
+
+    async def next_mail(self, tenant: str, box: str, after: int) -> tuple[int, bytes] | None:
+        """The oldest message of a box beyond a number, with its own."""
+        return await self._file.read(lambda connection: mail.beyond(connection, tenant, box, after))
+
+    async def drop_mail(self, tenant: str, box: str, numbers: Collection[int]) -> None:
+        """These have arrived and go."""
+        await self._file.write(lambda connection: mail.drop_these(connection, tenant, box, numbers))
 
     # Agents
 
@@ -328,6 +374,16 @@ class SqliteStore:
         """A sealed value, if there is one."""
         return await self._file.read(lambda connection: keys.get_sealed(connection, name))
 
+    # Durations
+
+    async def put_took(self, histories: Sequence[Took]) -> None:
+        """Keep these histories, each in place of the one that was there."""
+        await self._file.write(lambda connection: durations.put(connection, histories))
+
+    async def took(self, tenant: str, agent_id: str, skill: str) -> Sequence[int]:
+        """The history of one skill; empty where there is none."""
+        return await self._file.read(lambda connection: durations.get(connection, tenant, agent_id, skill))
+
     # After a commit
 
     def _settle(self, batch: Sequence[Command]) -> None:
@@ -361,8 +417,8 @@ class SqliteStore:
             growth = command.growth
             topic = task_topic(growth.task.id)
             if self._bus.wants(topic):
-                first = held is not None
-                self._tell_events(topic, codec.numbered(growth.events, growth.after), growth.task if first else None)
+                happened = codec.numbered(growth.events, growth.after)
+                self._tell_events(topic, growth.task, happened, first=held is not None)
 
     def _settle_opening(self, command: Open) -> None:
         held, future = command.held, command.future
@@ -383,18 +439,14 @@ class SqliteStore:
                 self._recent.remember(task.tenant, once, task.id)
             topic = task_topic(task.id)
             if self._bus.wants(topic):
-                self._tell_events(topic, [], task)
+                self._tell_events(topic, task, [], first=True)
         if future is not None and not future.done():
             future.set_result(command.outcome)
 
-    def _tell_events(self, topic: str, happened: list[Happened], opened: Task | None) -> None:
-        if opened is not None:
-            happened.insert(0, Happened(seq=1, event=codec.first_event(opened)))
-        try:
-            payload = _encode(happened)
-        except OverflowError:
-            payload = b""  # A number too big for MessagePack: the listener reads the store.
-        self._bus.publish(topic, payload if len(payload) < PAYLOAD_BYTES else b"")
+    def _tell_events(self, topic: str, task: Task, happened: list[Happened], *, first: bool) -> None:
+        if first:
+            happened.insert(0, Happened(seq=1, event=codec.first_event(task)))
+        self._bus.publish(topic, Grown(task=task, happened=happened))
 
     def _tell_agent(self, tenant: str, agent_id: str) -> None:
         self._bus.publish(AGENTS_CHANGED, f"{tenant}\n{agent_id}".encode())

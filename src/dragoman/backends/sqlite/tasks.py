@@ -95,11 +95,11 @@ def find_once(connection: Connection, name: Name, now: int) -> KeyTask | None:
 
 def folded(connection: Connection, row: TaskRow) -> Task:
     """The task a row stands for."""
-    if row.log is not None:
+    if row.doc is None:
+        if row.log is None:
+            raise TaskNotFound
         log = codec.LOG.unpack(row.log)
         return fold(log.task, log.events)
-    if row.doc is None:
-        raise TaskNotFound
     task = codec.TASK.unpack(row.doc)
     if task.ended:
         return task

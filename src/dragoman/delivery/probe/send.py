@@ -7,11 +7,12 @@ claims 0.3 and answered nothing so far is sent the message in the form of 0.1.
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from dragoman.delivery.bridge import poll
+from dragoman.delivery.bridge import learn
 from dragoman.delivery.probe.asker import AGENT, Fetch
 from dragoman.delivery.probe.findings import Examined, Oddity, Said, Spoken
 from dragoman.delivery.probe.look import endpoint_of
@@ -89,12 +90,9 @@ class _Talk:
             elif not heard.settled:
                 if Feature.ANSWERS in self._endpoint.features:
                     self._odd("Q2", "a send never returns the result")
-                async for _ in poll(
-                    self._endpoint.features,
-                    lambda: self._ask(Verb.GET, credentials, deadline),
-                    clock=self._clock,
-                    deadline=deadline,
-                ):
+                can_ask = Feature.GET in self._endpoint.features
+                get = partial(self._ask, Verb.GET, credentials, deadline) if can_ask else None
+                async for _ in learn(None, get, clock=self._clock, deadline=deadline):
                     self._polls += 1
         except (DragomanError, NetError) as error:
             problem = str(error)

@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from dragoman.dialects.a2a_v03.answers import notify
 from dragoman.dialects.a2a_v03.errors import ERRORS
-from dragoman.dialects.a2a_v03.framing import ask, hear, read
+from dragoman.dialects.a2a_v03.framing import ask, hear, listen, read
 from dragoman.dialects.a2a_v03.inbound import CARD, METHODS
 from dragoman.dialects.a2a_v03.outbound import answers_probe, probe
 from dragoman.dialects.a2a_v03.rest_in import ROUTES
@@ -51,6 +52,8 @@ DIALECT: Final = Dialect(
     read=read,
     ask=ask,
     hear=hear,
+    listen=listen,
+    notify=notify,
     owns_card=owns_v03_card,
     read_card=read_v03_card,
     write_card=write_v03_card,

@@ -1,14 +1,41 @@
-"""A task as A2A 0.3 shows it: the answer always among its artifacts, every turn in its history."""
+"""A task as A2A 0.3 shows it, in answers, streams and pushes.
 
+The answer is always among its artifacts, every turn in its history.
+"""
+
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from dragoman.dialects.dialect import Notice
 from dragoman.dialects.hints import HINTS
-from dragoman.dialects.kinds import beside_task, wire_artifact, wire_message
+from dragoman.dialects.kinds import (
+    ARTIFACT,
+    STATUS,
+    Looks,
+    beside_task,
+    posted,
+    task_then,
+    wire_artifact,
+    wire_message,
+)
 from dragoman.dialects.refusals import failure_of
 from dragoman.dialects.times import wire_time
 from dragoman.model.content import Message, Role, Text
+from dragoman.model.http import HttpRequest
 from dragoman.model.json import JsonObject
 from dragoman.model.lifecycle import artifacts_of, history_of
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+
+_WRAPPERS: Final = {
+    "task": "task",
+    "message": "message",
+    STATUS: "statusUpdate",
+    ARTIFACT: "artifactUpdate",
+}
+_encode = msgspec.json.Encoder().encode
 
 
 def task_object(task: Task, history_length: int | None = None) -> JsonObject:
@@ -39,7 +66,20 @@ def sent_object(task: Task, history_length: int | None = None) -> JsonObject:
 
 def superset(shown: JsonObject) -> JsonObject:
     """An object for clients between 0.3 and 1.0: itself, and itself once more under the name that 1.0 wraps it in."""
-    return {**shown, shown["kind"]: shown}
+    return {**shown, _WRAPPERS[shown["kind"]]: shown}
+
+
+def notify(notice: Notice) -> HttpRequest | None:
+    """What tells an address of a task: the whole of it."""
+    task = task_then(notice)
+    return None if task is None else posted(notice, _encode(task_object(task)))
+
+
+def looks(history_length: int | None) -> Looks:
+    """How a stream shows the task, with the turns that were asked for."""
+    return Looks(
+        partial(task_object, history_length=history_length) if history_length else task_object, _status, _words
+    )
 
 
 def _status(task: Task) -> JsonObject:
@@ -48,6 +88,10 @@ def _status(task: Task) -> JsonObject:
     if said is not None:
         shown["message"] = wire_message(said, context_id=task.context_id, task_id=task.id)
     return shown
+
+
+def _words(message: Message, context_id: str, task_id: str) -> JsonObject:
+    return wire_message(message, context_id=context_id, task_id=task_id)
 
 
 def _said(task: Task) -> Message | None:

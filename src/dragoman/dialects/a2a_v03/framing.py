@@ -9,10 +9,11 @@ from typing import Final
 
 from dragoman.dialects.a2a_v03.inbound import read_rpc
 from dragoman.dialects.a2a_v03.legacy import LEGACY, ask_legacy, hear_legacy
-from dragoman.dialects.a2a_v03.outbound import ask_rpc, hear_rpc
+from dragoman.dialects.a2a_v03.outbound import ask_rpc, hear_rpc, listen_rpc
 from dragoman.dialects.a2a_v03.rest_in import read_rest
+from dragoman.dialects.a2a_v03.rest_listening import RestListener
 from dragoman.dialects.a2a_v03.rest_out import ask_rest, hear_rest
-from dragoman.dialects.dialect import Exchange, Heard, Outgoing
+from dragoman.dialects.dialect import Exchange, Heard, Listener, Outgoing
 from dragoman.model.agent import Binding
 from dragoman.model.http import HttpReply, HttpRequest
 
@@ -36,3 +37,8 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     if outgoing.endpoint.binding is Binding.HTTP:
         return hear_rest(outgoing, reply, at)
     return hear_legacy(outgoing, reply, at) if outgoing.endpoint.version == LEGACY else hear_rpc(outgoing, reply, at)
+
+
+def listen(outgoing: Outgoing) -> Listener:
+    """Who hears an agent's stream, in the framing of its endpoint."""
+    return RestListener(outgoing) if outgoing.endpoint.binding is Binding.HTTP else listen_rpc(outgoing)

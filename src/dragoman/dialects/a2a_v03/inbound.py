@@ -4,33 +4,46 @@ Does not decide anything: whether the caller may, and what becomes of it, is the
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Final
 
 import msgspec
 
-from dragoman.dialects.a2a_v03.answers import sent_object, superset, task_object
+from dragoman.dialects.a2a_v03.answers import looks, sent_object, superset, task_object
 from dragoman.dialects.a2a_v03.errors import ERRORS
 from dragoman.dialects.a2a_v03.version import extensions_of, require_version
-from dragoman.dialects.dialect import place_of, unasked
-from dragoman.dialects.jsonrpc import Frame, error_reply, read_frame, read_params, require_json, result_reply
-from dragoman.dialects.kinds import NO_CONFIGURATION, Count, SendShape, error_data, send_task
-from dragoman.dialects.official_card import V03, card_reply, write_v03_card
-from dragoman.model.answers import (
-    Accepted,
-    Answer,
-    Card,
+from dragoman.dialects.dialect import Streaming, place_of, unasked
+from dragoman.dialects.jsonrpc import Frame, Id, error_reply, read_frame, read_params, require_json, result_reply
+from dragoman.dialects.kinds import (
+    NO_CONFIGURATION,
+    PUSH_METHODS,
+    Count,
+    KindFrames,
+    SendShape,
+    broken_data,
+    error_data,
+    read_push,
+    result_data,
+    send_task,
+    shown_push,
 )
-from dragoman.model.errors import DragomanError, NoExtendedCard, NotSupported, PushNotSupported, UnknownMethod
+from dragoman.dialects.official_card import V03, card_reply, write_v03_card
+from dragoman.dialects.sse import last_seen
+from dragoman.model.answers import Accepted, Answer, CallbackList, Card, Done
+from dragoman.model.callbacks import Callback
+from dragoman.model.errors import DragomanError, NoExtendedCard, NotSupported, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.model.operations import CancelTask, GetCard, GetTask, Operation, SendTask, Unreadable
+from dragoman.model.json import JsonObject
+from dragoman.model.operations import CancelTask, FollowTask, GetCard, GetTask, Operation, SendTask, Unreadable
 from dragoman.model.task import Task
 
 METHODS: Final = frozenset(
     {"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"}
-    | {f"tasks/pushNotificationConfig/{verb}" for verb in ("set", "get", "list", "delete")}
+    | PUSH_METHODS
     | {"agent/getAuthenticatedExtendedCard"}
 )
 CARD: Final = "card"
+_STREAM: Final = "message/stream"
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 
@@ -76,8 +89,21 @@ class V03Exchange(msgspec.Struct, frozen=True):
                 return self._task(task)
             case Card():
                 return self._card(answer)
+            case Callback() | CallbackList():
+                return result_reply(self.frame.id, shown_push(self.operation, answer))
+            case Done():
+                return result_reply(self.frame.id, None)
             case _:
                 raise unasked(answer, V03)
+
+    def stream(self, task_id: str, context_id: str) -> Streaming:
+        """The stream in 0.3's words: one answer to the request after the other."""
+        asked = self.asked
+        write = partial(_hybrid_data if asked.hybrid else result_data, self.frame.id)
+        return Streaming(
+            frames=KindFrames(looks(asked.history_length), write, task_id, context_id),
+            broken=partial(broken_data, self.frame.id, ERRORS),
+        )
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal in 0.3's words."""
@@ -119,13 +145,17 @@ def read_rpc(request: HttpRequest) -> V03Exchange:
         return V03Exchange(request, frame, Asked(Unreadable(error=error.with_traceback(None))))
 
 
+def _hybrid_data(request_id: Id, shown: JsonObject) -> bytes:
+    return result_data(request_id, superset(shown))
+
+
 def _read_send(request: HttpRequest, frame: Frame) -> Asked:
     sent = read_params(frame, _decode_send)
     configuration = sent.configuration or NO_CONFIGURATION
-    if configuration.pushNotificationConfig is not None:
-        raise PushNotSupported()
+    # Who wants no answer gets none: what it sends is carried out all the same.
+    streamed = frame.method == _STREAM and frame.id is not msgspec.UNSET
     return Asked(
-        send_task(request, sent, extensions_of(request)),
+        send_task(request, sent, V03, streamed=streamed, extensions=extensions_of(request)),
         history_length=configuration.historyLength,
         hybrid=sent.message.is_hybrid,
     )
@@ -145,23 +175,24 @@ def _read_extended(request: HttpRequest, frame: Frame) -> Asked:
     return Asked(GetCard(agent=request.params.get("agent")))
 
 
-def _no_stream(request: HttpRequest, frame: Frame) -> Asked:
-    raise NotSupported(f"{frame.method} is not offered: the card says streaming false.")
+def _read_follow(request: HttpRequest, frame: Frame) -> Asked:
+    named = read_params(frame, _decode_task)
+    if frame.id is msgspec.UNSET:
+        return _read_get(request, frame)
+    follow = FollowTask(task_id=named.id, after=last_seen(request.headers), agent=request.params.get("agent"))
+    return Asked(follow, history_length=named.historyLength)
 
 
-def _no_push(request: HttpRequest, frame: Frame) -> Asked:
-    raise PushNotSupported()
+def _read_push(request: HttpRequest, frame: Frame) -> Asked:
+    return Asked(read_push(request, frame, V03))
 
 
 _READERS: Final[Mapping[str, Callable[[HttpRequest, Frame], Asked]]] = {
     "message/send": _read_send,
-    "message/stream": _no_stream,
+    _STREAM: _read_send,
     "tasks/get": _read_get,
     "tasks/cancel": _read_cancel,
-    "tasks/resubscribe": _no_stream,
-    "tasks/pushNotificationConfig/set": _no_push,
-    "tasks/pushNotificationConfig/get": _no_push,
-    "tasks/pushNotificationConfig/list": _no_push,
-    "tasks/pushNotificationConfig/delete": _no_push,
+    "tasks/resubscribe": _read_follow,
+    **dict.fromkeys(PUSH_METHODS, _read_push),
     "agent/getAuthenticatedExtendedCard": _read_extended,
 }

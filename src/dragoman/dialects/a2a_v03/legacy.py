@@ -19,7 +19,13 @@ _METHODS: Final = {Verb.SEND: "tasks/send", Verb.GET: "tasks/get", Verb.CANCEL: 
 
 
 def ask_legacy(outgoing: Outgoing) -> HttpRequest | None:
-    """The request for one verb, at the URL of its method; the task has the hub's own id there."""
+    """The request for one verb, at the URL of its method; the task has the hub's own id there.
+
+    There are no streams.
+    """
+    method = _METHODS.get(outgoing.verb)
+    if method is None:
+        return None
     task, message, remote = outgoing.task, outgoing.message, outgoing.task.remote
     task_id = remote.task_id if remote is not None and remote.task_id is not None else task.id
     context_id = remote.context_id if remote is not None and remote.context_id is not None else task.context_id
@@ -32,14 +38,13 @@ def ask_legacy(outgoing: Outgoing) -> HttpRequest | None:
             "message": _message(message),
             "metadata": {**(outgoing.asked.metadata or {}), HINTS: hints_of(task, outgoing.timeout_ms)},
         }
-    method = _METHODS[outgoing.verb]
     url = f"{(outgoing.endpoint.url or '').rstrip('/')}/{method}"
     return HttpRequest(method="POST", url=url, headers=headers, body=request_body(method, task.id, params))
 
 
 def hear_legacy(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     """What an answer says; what 0.3 calls a context is a session here."""
-    result = heard_result(reply, at)
+    result = heard_result(outgoing, reply, at)
     if isinstance(result, Heard):
         return result
     return hear_object(outgoing, {**result, "contextId": result.get("sessionId")}, at)

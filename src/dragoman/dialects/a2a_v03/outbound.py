@@ -6,20 +6,35 @@ from typing import Final
 from dragoman.dialects.a2a_v03.version import VERSION
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.jsonrpc import RpcError, request_body, shows
-from dragoman.dialects.kinds import JSON_OR_STREAM, hear_object, heard_result, sent_once, sent_params
+from dragoman.dialects.kinds import (
+    JSON_OR_STREAM,
+    SENDING,
+    hear_object,
+    heard_result,
+    restored_events,
+    sent_once,
+    sent_params,
+)
+from dragoman.dialects.listening import TaskListener
 from dragoman.dialects.shapes import may_hold_doubles, whole_numbers
 from dragoman.model.http import Headers, HttpReply, HttpRequest
 
 # Never 1.0: servers of both versions then refuse the methods of 0.3.
 HEADERS: Final[Headers] = {**JSON_OR_STREAM, b"a2a-version": VERSION.encode()}
-_METHODS: Final = {Verb.SEND: "message/send", Verb.GET: "tasks/get", Verb.CANCEL: "tasks/cancel"}
+_METHODS: Final = {
+    Verb.SEND: "message/send",
+    Verb.STREAM: "message/stream",
+    Verb.SUBSCRIBE: "tasks/resubscribe",
+    Verb.GET: "tasks/get",
+    Verb.CANCEL: "tasks/cancel",
+}
 
 
 def ask_rpc(outgoing: Outgoing) -> HttpRequest | None:
-    """The request for one verb; without the agent's own task id there is nothing to get or cancel."""
+    """The request for one verb; without the agent's own task id there is nothing to get, to hear of or to cancel."""
     task, asked = outgoing.task, outgoing.asked
     headers = {**HEADERS, **outgoing.headers}
-    if outgoing.verb is Verb.SEND and outgoing.message is not None:
+    if outgoing.verb in SENDING and outgoing.message is not None:
         params = sent_params(outgoing, outgoing.message)
         headers |= sent_once(outgoing)
         if asked.extensions:
@@ -34,11 +49,16 @@ def ask_rpc(outgoing: Outgoing) -> HttpRequest | None:
 
 def hear_rpc(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     """What an answer says. An error of the protocol is a failed task with the agent's words; rubbish raises."""
-    result = heard_result(reply, at)
+    result = heard_result(outgoing, reply, at)
     if isinstance(result, Heard):
         return result
     # Servers that are built on protobuf know no integers.
     return hear_object(outgoing, whole_numbers(result) if may_hold_doubles(reply.body) else result, at)
+
+
+def listen_rpc(outgoing: Outgoing) -> TaskListener:
+    """Who hears the agent's stream."""
+    return TaskListener(outgoing, restore=restored_events)
 
 
 def probe(url: str) -> HttpRequest:

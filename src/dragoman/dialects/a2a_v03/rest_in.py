@@ -10,37 +10,47 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from dragoman.dialects.a2a_v03.answers import task_object
+from dragoman.dialects.a2a_v03.answers import looks, task_object
 from dragoman.dialects.a2a_v03.rest_errors import error_reply
-from dragoman.dialects.a2a_v03.rest_wire import files_in, given_message, is_encoded_twice, own_params, proto_task
+from dragoman.dialects.a2a_v03.rest_push import named_config, read_config
+from dragoman.dialects.a2a_v03.rest_wire import (
+    files_in,
+    given_message,
+    is_encoded_twice,
+    own_params,
+    proto_event,
+    proto_task,
+)
 from dragoman.dialects.a2a_v03.version import extensions_of, require_version
-from dragoman.dialects.dialect import Level, Route, in_mount, place_of, unasked
+from dragoman.dialects.dialect import Level, Route, Streaming, in_mount, place_of, unasked
 from dragoman.dialects.jsonrpc import bad_field
-from dragoman.dialects.kinds import SendShape, bad_param, send_task
+from dragoman.dialects.kinds import KindFrames, SendShape, bad_param, send_task
 from dragoman.dialects.official_card import V03, card_reply, write_v03_card
 from dragoman.dialects.protojson import camelled
 from dragoman.dialects.refusals import JSON_HEADERS
 from dragoman.dialects.shapes import may_hold_doubles, whole_numbers
-from dragoman.model.answers import (
-    Accepted,
-    Answer,
-    Card,
-)
-from dragoman.model.errors import (
-    BadFrame,
-    BadParams,
-    DragomanError,
-    NotJson,
-    NotSupported,
-    PushNotSupported,
-    WrongMediaType,
-)
+from dragoman.dialects.sse import frame, last_seen
+from dragoman.model.answers import Accepted, Answer, CallbackList, Card, Done
+from dragoman.model.callbacks import Callback
+from dragoman.model.errors import BadFrame, BadParams, DragomanError, NotJson, WrongMediaType
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_object
-from dragoman.model.operations import CancelTask, GetCard, GetTask, Operation, Unreadable
+from dragoman.model.operations import (
+    CancelTask,
+    DeleteCallback,
+    FollowTask,
+    GetCallback,
+    GetCard,
+    GetTask,
+    ListCallbacks,
+    Operation,
+    SetCallback,
+    Unreadable,
+)
 from dragoman.model.task import Task
 
 _SEND: Final = "rest_send"
+_STREAM: Final = "rest_stream"
 _PUSH: Final = "/v1/tasks/{task}/pushNotificationConfigs"
 
 
@@ -55,10 +65,10 @@ ROUTES: Final[tuple[Route, ...]] = (
     _route("POST", "/v1/tasks/{task}:subscribe", "subscribe"),
     _route("POST", "/v1/tasks/{task}:cancel", "cancel"),
     _route("GET", "/v1/tasks/{task}", "get"),
-    _route("POST", _PUSH, "push"),
-    _route("GET", _PUSH, "push"),
-    _route("GET", _PUSH + "/{config}", "push"),
-    _route("DELETE", _PUSH + "/{config}", "push"),
+    _route("POST", _PUSH, "push_set"),
+    _route("GET", _PUSH, "push_list"),
+    _route("GET", _PUSH + "/{config}", "push_get"),
+    _route("DELETE", _PUSH + "/{config}", "push_delete"),
     _route("GET", "/v1/card", "card"),
 )
 
@@ -97,8 +107,22 @@ class RestExchange(msgspec.Struct, frozen=True):
                 return self._task(task)
             case Card():
                 return self._card(answer)
+            case Callback():
+                return _json(named_config(self.request.params["task"], answer))
+            case CallbackList(callbacks=callbacks):
+                return _json({"configs": [named_config(self.request.params["task"], each) for each in callbacks]})
+            case Done():
+                return _json({})
             case _:
                 raise unasked(answer, V03)
+
+    def stream(self, task_id: str, context_id: str) -> Streaming:
+        """The stream in the protobuf's words."""
+        write = _twice_data if self.asked.twice else _data
+        return Streaming(
+            frames=KindFrames(looks(self.asked.history_length), write, task_id, context_id),
+            broken=_broken,
+        )
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal, in the words of every client."""
@@ -106,8 +130,7 @@ class RestExchange(msgspec.Struct, frozen=True):
 
     def _task(self, task: Task) -> HttpReply:
         shown = proto_task(task_object(task, self.asked.history_length), twice=self.asked.twice)
-        body = {"task": shown} if self.request.route == _SEND else shown
-        return HttpReply(status=200, headers=JSON_HEADERS, body=_encode(body))
+        return _json({"task": shown} if self.request.route == _SEND else shown)
 
     def _card(self, answer: Card) -> HttpReply:
         place = place_of(answer, self.request.hub, V03 if in_mount(self.request, V03) else "")
@@ -130,12 +153,10 @@ def _read_send(request: HttpRequest) -> Asked:
     files = files_in(given_message(body))
     twice = _speaks_python(request) and all(is_encoded_twice(file) for file in files)
     sent = _sent(own_params(body, twice=twice))
-    configuration = sent.configuration
-    if configuration is not None and configuration.pushNotificationConfig is not None:
-        raise PushNotSupported()
-    length = None if configuration is None else configuration.historyLength
+    length = None if sent.configuration is None else sent.configuration.historyLength
     try:
-        task = send_task(request, sent, extensions_of(request))
+        streamed = request.route == _STREAM
+        task = send_task(request, sent, V03, streamed=streamed, extensions=extensions_of(request))
     except BadParams as error:
         problem = _as_named_here(error)
     else:
@@ -158,12 +179,36 @@ def _read_card(request: HttpRequest) -> Asked:
     return Asked(GetCard(agent=request.params.get("agent"), public=True))
 
 
-def _no_stream(request: HttpRequest) -> Asked:
-    raise NotSupported("Streams are not offered: the card says streaming false.")
+def _read_follow(request: HttpRequest) -> Asked:
+    _body(request)
+    after, agent = last_seen(request.headers), request.params.get("agent")
+    follow = FollowTask(task_id=request.params["task"], after=after, agent=agent)
+    return Asked(follow, twice=_speaks_python(request))
 
 
-def _no_push(request: HttpRequest) -> Asked:
-    raise PushNotSupported()
+def _read_push_set(request: HttpRequest) -> Asked:
+    callback = read_config(_body(request))
+    return Asked(SetCallback(task_id=request.params["task"], callback=callback, agent=request.params.get("agent")))
+
+
+def _read_push_list(request: HttpRequest) -> Asked:
+    return Asked(ListCallbacks(task_id=request.params["task"], dialect=V03, agent=request.params.get("agent")))
+
+
+def _read_push_get(request: HttpRequest) -> Asked:
+    params = request.params
+    return Asked(
+        GetCallback(
+            task_id=params["task"], dialect=V03, callback_id=params["config"] or None, agent=params.get("agent")
+        )
+    )
+
+
+def _read_push_delete(request: HttpRequest) -> Asked:
+    params = request.params
+    return Asked(
+        DeleteCallback(task_id=params["task"], dialect=V03, callback_id=params["config"], agent=params.get("agent"))
+    )
 
 
 _READERS: Final[Mapping[str, Callable[[HttpRequest], Asked]]] = {
@@ -171,10 +216,29 @@ _READERS: Final[Mapping[str, Callable[[HttpRequest], Asked]]] = {
     "rest_get": _read_get,
     "rest_cancel": _read_cancel,
     "rest_card": _read_card,
-    "rest_stream": _no_stream,
-    "rest_subscribe": _no_stream,
-    "rest_push": _no_push,
+    _STREAM: _read_send,
+    "rest_subscribe": _read_follow,
+    "rest_push_set": _read_push_set,
+    "rest_push_list": _read_push_list,
+    "rest_push_get": _read_push_get,
+    "rest_push_delete": _read_push_delete,
 }
+
+
+def _json(body: JsonObject) -> HttpReply:
+    return HttpReply(status=200, headers=JSON_HEADERS, body=_encode(body))
+
+
+def _data(shown: JsonObject) -> bytes:
+    return _encode(proto_event(shown))
+
+
+def _twice_data(shown: JsonObject) -> bytes:
+    return _encode(proto_event(shown, twice=True))
+
+
+def _broken(error: DragomanError) -> bytes:
+    return frame(error_reply(error).body, name="error")
 
 
 def _require_media_type(request: HttpRequest) -> None:
@@ -212,7 +276,8 @@ def _sent(params: JsonObject) -> SendShape:
 def _as_named_here(error: BadParams) -> BadParams:
     """The same complaint, under the name that the caller knows."""
     (wrong,) = error.details["errors"]
-    return bad_param(wrong["path"].replace("message.parts", "message.content"), wrong["message"])
+    path: str = wrong["path"].replace("message.parts", "message.content")
+    return bad_param(path.replace("pushNotificationConfig", "pushNotification"), wrong["message"])
 
 
 def _history_length(request: HttpRequest) -> int | None:

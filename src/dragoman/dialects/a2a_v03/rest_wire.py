@@ -12,6 +12,7 @@ from base64 import b64encode
 from typing import Final
 
 from dragoman.dialects.hints import HINTS
+from dragoman.dialects.protojson import FREE
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 from dragoman.model.states import TaskState
 
@@ -44,21 +45,29 @@ def proto_params(params: JsonObject) -> JsonObject:
 
 def proto_task(task: JsonObject, *, twice: bool = False) -> JsonObject:
     """A task. `twice`: the base64 of files is encoded once more, for those who decode it twice."""
-    status: JsonObject = dict(task["status"])
-    status["state"] = STATES[status["state"]]
-    if "message" in status:
-        status["message"] = proto_message(status["message"], twice=twice)
-    shown: JsonObject = {"id": task["id"], "contextId": task["contextId"], "status": status}
+    shown: JsonObject = {
+        "id": task["id"],
+        "contextId": task["contextId"],
+        "status": _proto_status(task["status"], twice),
+    }
     if task.get("artifacts"):
-        shown["artifacts"] = [
-            {**artifact, "parts": [_proto_part(part, twice) for part in artifact["parts"]]}
-            for artifact in task["artifacts"]
-        ]
+        shown["artifacts"] = [_proto_artifact(artifact, twice) for artifact in task["artifacts"]]
     if task.get("history"):
         shown["history"] = [proto_message(message, twice=twice) for message in task["history"]]
     if task.get("metadata"):
         shown["metadata"] = task["metadata"]
     return shown
+
+
+def proto_event(shown: JsonObject, *, twice: bool = False) -> JsonObject:
+    """What a stream tells, under the name of what it is; `twice`: as in proto_task."""
+    kind: str = shown["kind"]
+    if kind == "task":
+        return {"task": proto_task(shown, twice=twice)}
+    event: JsonObject = {name: value for name, value in shown.items() if name != "kind"}
+    if "status" in event:
+        return {"statusUpdate": {**event, "status": _proto_status(event["status"], twice)}}
+    return {"artifactUpdate": {**event, "artifact": _proto_artifact(event["artifact"], twice)}}
 
 
 def proto_message(message: JsonObject, *, twice: bool = False) -> JsonObject:
@@ -70,6 +79,17 @@ def proto_message(message: JsonObject, *, twice: bool = False) -> JsonObject:
         about: JsonObject = message.get("metadata") or {}
         shown["metadata"] = {**about, HINTS: {**about.get(HINTS, {}), _REFERENCES: message[_REFERENCES]}}
     return shown
+
+
+def _proto_status(status: JsonObject, twice: bool) -> JsonObject:
+    shown: JsonObject = {**status, "state": STATES[status["state"]]}
+    if "message" in shown:
+        shown["message"] = proto_message(shown["message"], twice=twice)
+    return shown
+
+
+def _proto_artifact(artifact: JsonObject, twice: bool) -> JsonObject:
+    return {**artifact, "parts": [_proto_part(part, twice) for part in artifact["parts"]]}
 
 
 def _proto_part(part: JsonObject, twice: bool) -> JsonObject:
@@ -136,10 +156,16 @@ def own_message(message: Json, *, twice: bool = False) -> Json:
 
 
 def own_answer(value: JsonObject, *, twice: bool = False) -> JsonObject:
-    """An agent's answer in 0.3's own spelling: a task or a message, wrapped or bare. `twice`: as in own_params."""
+    """What an agent says in 0.3's own spelling: a task, a message or an event, wrapped or bare.
+
+    `twice`: as in own_params.
+    """
     shown = _without_null(value)
-    if is_object(task := shown.get("task")):
-        return {"task": _own_task(task, twice)}
+    for name in ("task", "statusUpdate"):
+        if is_object(held := shown.get(name)):
+            return {name: _own_task(held, twice)}
+    if is_object(event := shown.get("artifactUpdate")):
+        return {"artifactUpdate": {**event, "artifact": _own_artifact(event.get("artifact"), twice)}}
     if "status" in shown:
         return _own_task(shown, twice)
     message: Json = shown.get("message", shown.get("msg"))
@@ -157,6 +183,18 @@ def files_in(message: Json) -> list[str]:
 def is_encoded_twice(encoded: str) -> bool:
     """Whether the bytes of a file are themselves base64, exactly as an encoder writes it."""
     return _inner(encoded) is not None
+
+
+def may_be_encoded_twice(value: Json) -> bool:
+    """Whether bytes of a file inside an object (in camel case) can be read either way."""
+    if is_array(value):
+        return any(may_be_encoded_twice(each) for each in value)
+    if not is_object(value):
+        return False
+    encoded: Json = value.get("fileWithBytes")
+    if isinstance(encoded, str) and is_encoded_twice(encoded):
+        return True
+    return any(may_be_encoded_twice(each) for name, each in value.items() if name not in FREE)
 
 
 def _own_task(task: JsonObject, twice: bool) -> JsonObject:

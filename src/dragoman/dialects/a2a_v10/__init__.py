@@ -1,11 +1,12 @@
-"""Official A2A 1.0, both ways, over JSON-RPC and over HTTP. Streams, push notifications and gRPC are not there yet."""
+"""Official A2A 1.0, both ways, over JSON-RPC and over HTTP, with streams and push notifications; not yet over gRPC."""
 
 from typing import Final
 
 from dragoman.dialects.a2a_v10.errors import RPC
 from dragoman.dialects.a2a_v10.inbound import ROUTES, read
-from dragoman.dialects.a2a_v10.outbound import ask, hear
+from dragoman.dialects.a2a_v10.outbound import ask, hear, listen
 from dragoman.dialects.a2a_v10.probe import answers_probe, probe
+from dragoman.dialects.a2a_v10.push import notify
 from dragoman.dialects.a2a_v10.requests import METHODS
 from dragoman.dialects.a2a_v10.version import speaks_v10
 from dragoman.dialects.dialect import Dialect, Loss
@@ -46,6 +47,8 @@ DIALECT: Final = Dialect(
     read=read,
     ask=ask,
     hear=hear,
+    listen=listen,
+    notify=notify,
     owns_card=owns_v10_card,
     read_card=read_v10_card,
     write_card=write_merged_card,

@@ -1,11 +1,13 @@
 """What A2A 1.0 answers: the result of each operation, the same in JSON-RPC and over HTTP."""
 
-from dragoman.dialects.a2a_v10.requests import View, page_token
+from dragoman.dialects.a2a_v10.push import shown_config, shown_configs
 from dragoman.dialects.a2a_v10.version import speaks_v10
+from dragoman.dialects.a2a_v10.view import View, page_token
 from dragoman.dialects.a2a_v10.wire import wire_message, wire_task
 from dragoman.dialects.dialect import place_of, unasked
 from dragoman.dialects.official_card import V10, card_reply, write_merged_card, write_v10_card
-from dragoman.model.answers import Accepted, Answer, Card, TaskPage
+from dragoman.model.answers import Accepted, Answer, CallbackList, Card, Done, TaskPage
+from dragoman.model.callbacks import Callback
 from dragoman.model.errors import NoExtendedCard, NotSupported
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
@@ -27,6 +29,12 @@ def result_of(answer: Answer, view: View, hub_url: str) -> JsonObject:
             return _page(answer, view)
         case Card():
             return _extended(answer, hub_url)
+        case Callback():
+            return shown_config(answer, view)
+        case CallbackList():
+            return shown_configs(answer, view)
+        case Done():
+            return {}
         case _:
             raise unasked(answer, V10)
 

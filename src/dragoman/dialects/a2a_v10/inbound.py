@@ -13,16 +13,18 @@ import msgspec
 from dragoman.dialects.a2a_v10.answers import public_card, result_of
 from dragoman.dialects.a2a_v10.errors import RPC as RPC_TABLE
 from dragoman.dialects.a2a_v10.errors import RPC_UNSAID, details, http_error
-from dragoman.dialects.a2a_v10.requests import METHODS, PLAIN, Asked, View
+from dragoman.dialects.a2a_v10.requests import METHODS
+from dragoman.dialects.a2a_v10.streams import http_stream, rpc_stream
 from dragoman.dialects.a2a_v10.version import require_version, speaks_v10
-from dragoman.dialects.dialect import RPC, Level, Route
+from dragoman.dialects.a2a_v10.view import PLAIN, Asked, View
+from dragoman.dialects.dialect import RPC, Level, Route, Streaming
 from dragoman.dialects.jsonrpc import Frame, Id, error_reply, read_frame, require_json, result_reply
 from dragoman.dialects.refusals import JSON_HEADERS, error_headers
 from dragoman.model.answers import Answer, Card
-from dragoman.model.errors import DragomanError, NotJson, UnknownMethod, WrongMediaType
+from dragoman.model.errors import BadFrame, DragomanError, NotJson, UnknownMethod, WrongMediaType
 from dragoman.model.http import Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, is_object
-from dragoman.model.operations import GetCard, Operation, Unreadable
+from dragoman.model.operations import FollowTask, GetCard, Operation, SendTask, Unreadable, Wait
 
 _CARD: Final = "card"
 # Which method each path means.
@@ -93,6 +95,10 @@ class RpcExchange(msgspec.Struct, frozen=True):
         table = RPC_TABLE if speaks_v10(self.request) else RPC_UNSAID
         return error_reply(self.id, error, table, details)
 
+    def stream(self, task_id: str, context_id: str) -> Streaming:
+        """The results, one after the other."""
+        return rpc_stream(self.id, task_id, context_id, self.view.history)
+
 
 class HttpExchange(msgspec.Struct, frozen=True):
     """One request of the HTTP binding, or for the public card, and how to answer it."""
@@ -118,6 +124,10 @@ class HttpExchange(msgspec.Struct, frozen=True):
         """The error in the specification's body."""
         status, body = http_error(error)
         return HttpReply(status=status, headers=error_headers(error), body=_encode(body))
+
+    def stream(self, task_id: str, context_id: str) -> Streaming:
+        """The results, one after the other."""
+        return http_stream(task_id, context_id, self.view.history)
 
 
 def read(request: HttpRequest) -> RpcExchange | HttpExchange:
@@ -150,7 +160,18 @@ def _asked_rpc(request: HttpRequest, frame: Frame) -> Asked:
     if method is None:
         raise UnknownMethod(f"There is no method {frame.method[:80]!r} in A2A 1.0.", method=frame.method[:80])
     require_version(request)
-    return method.by_frame(request, frame)
+    asked = method.by_frame(request, frame)
+    return _unheard(asked) if frame.id is msgspec.UNSET else asked
+
+
+def _unheard(asked: Asked) -> Asked:
+    """What a request asks that wants no answer: of a stream nothing is left but the call."""
+    operation = asked.operation
+    if isinstance(operation, FollowTask):
+        raise BadFrame("id: required, for a stream is an answer.")
+    if isinstance(operation, SendTask) and operation.wait is Wait.STREAM:
+        return Asked(msgspec.structs.replace(operation, wait=Wait.NONE), asked.view)
+    return asked
 
 
 def _read_http(request: HttpRequest) -> Asked:
@@ -166,22 +187,28 @@ def _read_http(request: HttpRequest) -> Asked:
     if name in _BODIES:
         return method.by_body(request, request.body or b"{}")
     if request.method == "POST":
-        return method.by_body(request, _with_id(request))
+        return method.by_body(request, _with_names(request))
     texts = dict(parse_qsl(request.url.partition("?")[2], keep_blank_values=True))
-    if "task" in request.params:
-        texts["id"] = request.params["task"]
-    return method.by_texts(request, texts)
+    return method.by_texts(request, texts | _named(request))
 
 
-def _with_id(request: HttpRequest) -> bytes:
-    """The body of what is asked of one task, which may be empty, with the id that the path has."""
+def _named(request: HttpRequest) -> dict[str, str]:
+    """The members of a request that stand in its path."""
+    task, config = request.params.get("task"), request.params.get("config")
+    if not request.route.startswith("push-"):
+        return {} if task is None else {"id": task}
+    return {"taskId": task or ""} | ({} if config is None else {"id": config})
+
+
+def _with_names(request: HttpRequest) -> bytes:
+    """The body of what is asked of one task, which may be empty, with what the path names."""
     try:
         body: Json = _decode(request.body or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = None
     if not is_object(body):
         raise NotJson("The body is not a JSON object.")
-    return _encode({**body, "id": request.params.get("task", "")})
+    return _encode({**body, **_named(request)})
 
 
 def _require_known_type(headers: Headers) -> None:

@@ -11,27 +11,28 @@ import msgspec
 
 from dragoman.dialects.a2a_v10.strict import hear_strict
 from dragoman.dialects.a2a_v10.wire import wire_message
+from dragoman.dialects.agent_errors import error_of, lacks_method
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.hints import hints_of
 from dragoman.dialects.jsonrpc import request_body, unreadable
 from dragoman.dialects.kinds import sent_once
+from dragoman.dialects.listening import TaskListener
 from dragoman.dialects.shapes import may_hold_doubles, read_message, read_task, unwrapped, whole_numbers
 from dragoman.dialects.times import retry_after_s
 from dragoman.model.agent import Binding, Endpoint
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import (
-    AgentError,
     AgentUnavailable,
     BadAgentReply,
-    ContentRefused,
     DragomanError,
-    InputRefused,
+    NotSupported,
     RateLimited,
 )
 from dragoman.model.events import MessageAdded, Remote, StatusChanged
 from dragoman.model.http import Headers, HttpReply, HttpRequest
-from dragoman.model.json import Json, JsonObject, is_array, is_object
+from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.model.lifecycle import history_of
+from dragoman.model.news import Known
 from dragoman.model.operations import Wait
 from dragoman.model.states import FINAL, INTERRUPTED, TaskState
 
@@ -41,45 +42,106 @@ HEADERS: Final[Headers] = {
     b"accept": b"application/json, text/event-stream",
     b"a2a-version": b"1.0",
 }
-_METHODS: Final = {Verb.SEND: "SendMessage", Verb.GET: "GetTask", Verb.CANCEL: "CancelTask"}
+BY_GET: Final = "1.0-get"  # the version of an endpoint over HTTP that takes subscribers by GET alone
+_METHODS: Final = {
+    Verb.SEND: "SendMessage",
+    Verb.STREAM: "SendStreamingMessage",
+    Verb.SUBSCRIBE: "SubscribeToTask",
+    Verb.GET: "GetTask",
+    Verb.CANCEL: "CancelTask",
+}
+_SENDING: Final = frozenset({Verb.SEND, Verb.STREAM})
+_STREAMED: Final = frozenset({Verb.STREAM, Verb.SUBSCRIBE})
+_NO_SUCH: Final = frozenset({404, 405, 501})
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
 def ask(outgoing: Outgoing) -> HttpRequest | None:
-    """The request for one verb; without the agent's own task id there is nothing to get or cancel."""
+    """The request for one verb; without the agent's own task id there is nothing to follow, get or cancel."""
     headers = {**HEADERS, **outgoing.headers}
-    if outgoing.verb is Verb.SEND and outgoing.message is not None:
+    sends = outgoing.verb in _SENDING
+    if sends and outgoing.message is not None:
         asked = outgoing.asked
         headers |= sent_once(outgoing)
         if asked.extensions:
             headers[b"a2a-extensions"] = ",".join(asked.extensions).encode()
         return _framed(outgoing, _send_params(outgoing, outgoing.message), headers)
     remote = outgoing.task.remote
-    if outgoing.verb is Verb.SEND or remote is None or remote.task_id is None:
+    if sends or remote is None or remote.task_id is None:
         return None
     return _framed(outgoing, {"id": remote.task_id}, headers)
 
 
 def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
-    """What an answer says. An error of the protocol is a failed task with the agent's words; rubbish raises."""
+    """What an answer says. An error of the protocol is a failed task with the agent's words; rubbish raises.
+
+    So does an agent that has no streams, and what is refused to a subscriber: it says nothing of the task.
+    """
+    if outgoing.verb is Verb.SUBSCRIBE:
+        return _subscribed(outgoing, reply, at)
     if reply.status == 200 and (heard := hear_strict(reply.body, at)) is not None:
         return heard
+    result = _result_of(outgoing, reply)
+    return _failed(at, result) if isinstance(result, DragomanError) else _answered(outgoing, reply, result, at)
+
+
+def listen(outgoing: Outgoing) -> TaskListener:
+    """Who hears the agent's stream."""
+    return TaskListener(outgoing)
+
+
+def _subscribed(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
+    """What a subscriber is answered instead of a stream: at best the task itself, if that is settled."""
+    result = _result_of(outgoing, reply)
+    if isinstance(result, DragomanError):
+        raise result
+    heard = _answered(outgoing, reply, result, at)
+    if not heard.settled:
+        raise NotSupported("The agent answered a subscriber with a task, not with a stream.")
+    return msgspec.structs.replace(heard, events=tuple(Known(outgoing.task).news(heard.events)))
+
+
+def _result_of(outgoing: Outgoing, reply: HttpReply) -> Json | DragomanError:
+    """The result of a reply in either framing, or the error that it tells of.
+
+    Raises NotSupported where it says that there are no streams, BadAgentReply for what is neither.
+    """
     if reply.status in (429, 503):
-        return _failed(at, _busy(reply))
-    body = _object_of(reply)
+        return _busy(reply)
+    body = _object_in(reply)
+    if outgoing.verb in _STREAMED and reply.status in _NO_SUCH:
+        _require_stream(outgoing, reply, body)
+    if body is None:
+        raise unreadable(reply)
     error: Json = body.get("error")
     if is_object(error):
-        return _failed(at, _error_of(error, reply.status))
+        if outgoing.verb in _STREAMED and lacks_method(error, reply.status):
+            raise NotSupported(error_of(error, reply.status).message)
+        return error_of(error, reply.status)
     if error is not None or reply.status >= 400:
         raise unreadable(reply)
-    result: Json = body.get("result", body)
+    return body.get("result", body)
+
+
+def _require_stream(outgoing: Outgoing, reply: HttpReply, body: JsonObject | None) -> None:
+    """Raises NotSupported where nothing is at the path of a stream, BadAgentReply where GET may find it."""
+    by_path = outgoing.endpoint.binding is Binding.HTTP and outgoing.verb is Verb.SUBSCRIBE
+    if reply.status == 405 and by_path and outgoing.endpoint.version != BY_GET:
+        # Text and proto of the specification disagree on the verb.
+        raise BadAgentReply("The agent takes no POST there.", reason="wrong_method", try_version=BY_GET)
+    if body is None or not is_object(body.get("error")):
+        raise NotSupported("The agent has no streams.")
+
+
+def _answered(outgoing: Outgoing, reply: HttpReply, result: Json, at: datetime) -> Heard:
     if not is_object(result):
         raise unreadable(reply)
     kind, value = unwrapped(whole_numbers(result) if may_hold_doubles(reply.body) else result)
     if kind == "task":
-        events, state, remote = read_task(value, at, known=history_of(outgoing.task))
+        asks = outgoing.verb is Verb.GET  # Who asks again and again is shown what grows.
+        events, state, remote = read_task(value, at, known=history_of(outgoing.task), unfinished=asks)
         return Heard(events=events, settled=state in FINAL or state in INTERRUPTED, remote=remote)
     if kind == "message":
         return _direct(outgoing, value, at)
@@ -95,7 +157,7 @@ def _send_params(outgoing: Outgoing, message: Message) -> JsonObject:
     how: JsonObject = {}
     if asked.accepts:
         how["acceptedOutputModes"] = asked.accepts
-    if asked.wait is Wait.NONE:
+    if asked.wait is Wait.NONE and outgoing.verb is Verb.SEND:
         # Nobody waits for this answer, and an id known at once is one that can be cancelled.
         how["returnImmediately"] = True
     if how:
@@ -119,25 +181,27 @@ def _by_path(verb: Verb, endpoint: Endpoint, params: JsonObject, headers: Header
     """The same over HTTP: a path for each operation below the interface's url, the tenant in between."""
     place, question, query = (endpoint.url or "").partition("?")
     base = place.rstrip("/") + (f"/{quote(endpoint.tenant, safe='')}" if endpoint.tenant else "")
-    if verb is Verb.SEND:
-        url, method, body = f"{base}/message:send", "POST", _encode(params)
+    method, body = "POST", b"{}"
+    if verb in _SENDING:
+        url, body = f"{base}/message:{verb}", _encode(params)
     else:
         # The id is the agent's own and may hold anything, a colon as well.
-        named = f"{base}/tasks/{quote(params['id'], safe='')}"
-        url, method, body = (named, "GET", b"") if verb is Verb.GET else (f"{named}:cancel", "POST", b"{}")
+        url = f"{base}/tasks/{quote(params['id'], safe='')}"
+        if verb is not Verb.GET:
+            url += f":{verb}"
+        if verb is Verb.GET or (verb is Verb.SUBSCRIBE and endpoint.version == BY_GET):
+            method, body = "GET", b""
     if not body:
         headers = {name: value for name, value in headers.items() if name != b"content-type"}
     return HttpRequest(method=method, url=url + question + query, headers=headers, body=body)
 
 
-def _object_of(reply: HttpReply) -> JsonObject:
+def _object_in(reply: HttpReply) -> JsonObject | None:
     try:
         body: Json = _decode(reply.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise unreadable(reply) from None
-    if not is_object(body):
-        raise unreadable(reply)
-    return body
+        return None
+    return body if is_object(body) else None
 
 
 def _direct(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:
@@ -163,31 +227,3 @@ def _busy(reply: HttpReply) -> DragomanError:
         retry_after=retry_after_s(reply.headers) or 1,
         agent_status=reply.status,
     )
-
-
-def _error_of(error: JsonObject, status: int) -> DragomanError:
-    """The agent's error, in either framing: what the caller got wrong keeps that meaning, all else is its failure."""
-    said, code = error.get("message"), error.get("code")
-    message = said if isinstance(said, str) and said else "The agent gave no message."
-    framed = isinstance(code, int) and code < 0
-    facts: JsonObject = {"agent_code": code} if framed else {"agent_status": status}
-    reason = _reason_of(error)
-    if reason is not None:
-        facts["agent_reason"] = reason
-    if status in (401, 403):
-        return AgentError(message, **facts, reason="agent_refused_hub")
-    if code == -32005 or reason == "CONTENT_TYPE_NOT_SUPPORTED" or status == 415:
-        return ContentRefused(message, **facts)
-    if code == -32602 or reason == "INVALID_PARAMS" or error.get("status") == "INVALID_ARGUMENT":
-        return InputRefused(message, **facts)
-    return AgentError(message, **facts)
-
-
-def _reason_of(error: JsonObject) -> str | None:
-    """The name the agent gave its error, where it has the specification's form."""
-    for holder in (error.get("data"), error.get("details")):
-        for item in holder if is_array(holder) else ():
-            if is_object(item) and isinstance(item.get("reason"), str):
-                reason: str = item["reason"]
-                return reason
-    return None

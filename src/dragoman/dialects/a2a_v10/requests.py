@@ -4,62 +4,53 @@ Knows no framing: JSON-RPC and HTTP bring the same requests, and both are answer
 """
 
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from typing import Final, TypeVar
 
 import msgspec
 
+from dragoman.dialects.a2a_v10.push import (
+    callback_of,
+    read_create_push,
+    read_delete_push,
+    read_get_push,
+    read_list_push,
+)
+from dragoman.dialects.a2a_v10.view import Asked, View, agent_of, page_cursor, page_tag
 from dragoman.dialects.a2a_v10.wire import (
     CANCEL,
     CARD,
+    CREATE_PUSH,
     DEFAULT_PAGE,
     GET,
     LIST,
+    LIST_PUSH,
+    NAME_PUSH,
     SEND,
+    SUBSCRIBE,
     CancelTaskRequest,
     CardRequest,
     GetTaskRequest,
     ListTasksRequest,
     SendConfiguration,
     SendMessageRequest,
+    SubscribeRequest,
     WireMessage,
     WirePart,
 )
 from dragoman.dialects.hints import HINTS, Hints, read_hints, without_hints
 from dragoman.dialects.jsonrpc import Frame, bad_field, header_text, read_params
 from dragoman.dialects.protojson import Reader, bad, read_bytes, read_role_name, read_state_name
+from dragoman.dialects.sse import last_seen
 from dragoman.model.content import Blob, Data, Link, Message, Part, Role, Text
-from dragoman.model.errors import DragomanError, NotJson, NotSupported, PushNotSupported
+from dragoman.model.errors import NotJson
 from dragoman.model.http import HttpRequest
 from dragoman.model.json import JsonObject, is_object
-from dragoman.model.operations import CancelTask, GetCard, GetTask, ListTasks, Operation, SendTask, Wait
+from dragoman.model.operations import CancelTask, FollowTask, GetCard, GetTask, ListTasks, SendTask, Wait
 
 Shape = TypeVar("Shape")
 
 WAIT_S: Final = 3600.0  # a caller that waits sets no limit of its own
 LATER_S: Final = 86_400.0
-_TAG_LENGTH: Final = 12
-
-
-class View(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of an answer is shown."""
-
-    sent: bool = False  # the answer to a send: wrapped, so that it says what it is
-    history: int | None = None
-    artifacts: bool = True
-    page_size: int = 0
-    page_tag: str = ""  # what the tokens of this list begin with: they are good for no other
-    extended: bool = False
-
-
-PLAIN: Final = View()
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """An operation, and the view its answer is shown in."""
-
-    operation: Operation
-    view: View = PLAIN
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,11 +63,19 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_send(request: HttpRequest, params: SendMessageRequest) -> Asked:
     """A message for an agent, as a new task or into one that waits for it."""
+    how = params.configuration
+    return _sent(request, params, Wait.NONE if how is not None and how.return_immediately else Wait.END)
+
+
+def read_stream(request: HttpRequest, params: SendMessageRequest) -> Asked:
+    """The same, answered event by event."""
+    return _sent(request, params, Wait.STREAM)
+
+
+def _sent(request: HttpRequest, params: SendMessageRequest, wait: Wait) -> Asked:
     wire, how = params.message, params.configuration or SendConfiguration()
-    if how.task_push_notification_config:
-        raise PushNotSupported
     hints = read_hints(params.metadata, wire.metadata)
-    wait = Wait.NONE if how.return_immediately else Wait.END
+    push = how.task_push_notification_config
     named = request.params.get("agent")
     operation = SendTask(
         message=_message(wire),
@@ -87,12 +86,14 @@ def read_send(request: HttpRequest, params: SendMessageRequest) -> Asked:
         wait=wait,
         priority=hints.priority,
         timeout_s=_timeout_s(hints, wait),
+        callback=None if push is None else callback_of(push, request),
         parent_id=hints.parent,
         title=hints.title,
         idempotency_key=header_text(request, "Idempotency-Key"),
         request_id=header_text(request, "X-Request-ID"),
         accepts=tuple(how.accepted_output_modes or ()),
         extensions=_extensions(request),
+        after=last_seen(request.headers) if wait is Wait.STREAM else None,
         metadata=_metadata(params, named),
     )
     return Asked(operation, View(sent=True, history=how.history_length))
@@ -100,23 +101,25 @@ def read_send(request: HttpRequest, params: SendMessageRequest) -> Asked:
 
 def read_get(request: HttpRequest, params: GetTaskRequest) -> Asked:
     """One task."""
-    return Asked(GetTask(task_id=params.id, agent=_agent(request, params.tenant)), View(history=params.history_length))
+    return Asked(
+        GetTask(task_id=params.id, agent=agent_of(request, params.tenant)), View(history=params.history_length)
+    )
 
 
 def read_list(request: HttpRequest, params: ListTasksRequest) -> Asked:
     """Tasks by context, state and time, page by page."""
     state = None if params.status is None else read_state_name(params.status, "status")
     limit = DEFAULT_PAGE if params.page_size is None else params.page_size
-    agent = _agent(request, params.tenant)
+    agent = agent_of(request, params.tenant)
     after = params.status_timestamp_after
-    tag = _tag(agent, params.context_id or None, state, after and after.isoformat())
+    tag = page_tag(agent, params.context_id or None, state, after and after.isoformat())
     operation = ListTasks(
         agent=agent,
         context_id=params.context_id or None,
         state=state,
         after=after,
         limit=limit,
-        cursor=_cursor(params.page_token, tag),
+        cursor=page_cursor(params.page_token, tag),
     )
     shown = bool(params.include_artifacts)
     return Asked(operation, View(history=params.history_length, artifacts=shown, page_size=limit, page_tag=tag))
@@ -126,17 +129,18 @@ def read_cancel(request: HttpRequest, params: CancelTaskRequest) -> Asked:
     """The end of a task."""
     said = (params.metadata or {}).get("reason")
     reason = said if isinstance(said, str) and said else None
-    return Asked(CancelTask(task_id=params.id, reason=reason, agent=_agent(request, params.tenant)))
+    return Asked(CancelTask(task_id=params.id, reason=reason, agent=agent_of(request, params.tenant)))
+
+
+def read_subscribe(request: HttpRequest, params: SubscribeRequest) -> Asked:
+    """What happens to a task from now on, or since the event that the caller saw last."""
+    after = last_seen(request.headers)
+    return Asked(FollowTask(task_id=params.id, after=after, agent=agent_of(request, params.tenant)))
 
 
 def read_card_request(request: HttpRequest, params: CardRequest) -> Asked:
     """The card that only those see who may."""
-    return Asked(GetCard(agent=_agent(request, params.tenant)), View(extended=True))
-
-
-def page_token(cursor: str | None, view: View) -> str:
-    """The token of the next page; empty on the last."""
-    return "" if cursor is None else f"{view.page_tag}.{cursor}"
+    return Asked(GetCard(agent=agent_of(request, params.tenant)), View(extended=True))
 
 
 def _message(wire: WireMessage) -> Message:
@@ -180,12 +184,7 @@ def _part(part: WirePart, index: int) -> Part:
 
 
 def _timeout_s(hints: Hints, wait: Wait) -> float:
-    return hints.timeout_s or (WAIT_S if wait is Wait.END else LATER_S)
-
-
-def _agent(request: HttpRequest, tenant: str | None) -> str | None:
-    """The agent the URL names, else the tenant: at the hub's root that is the agent's id."""
-    return request.params.get("agent") or tenant or None
+    return hints.timeout_s or (LATER_S if wait is Wait.NONE else WAIT_S)
 
 
 def _metadata(params: SendMessageRequest, named: str | None) -> JsonObject | None:
@@ -202,19 +201,6 @@ def _extensions(request: HttpRequest) -> tuple[str, ...]:
     return tuple(word for word in words if word and word.isascii() and word.isprintable())  # they go on as a header
 
 
-def _tag(*filters: str | None) -> str:
-    return sha256(msgspec.json.encode(filters)).hexdigest()[:_TAG_LENGTH]
-
-
-def _cursor(token: str | None, tag: str) -> str | None:
-    if not token:
-        return None
-    began, _, cursor = token.partition(".")
-    if began != tag or not cursor:
-        raise bad("pageToken", "not a token of this list: begin again without one")
-    return cursor
-
-
 def _method(reader: Reader[Shape], asked: Callable[[HttpRequest, Shape], Asked]) -> Method:
     """A method from its request's shape and what that asks."""
 
@@ -228,15 +214,6 @@ def _method(reader: Reader[Shape], asked: Callable[[HttpRequest, Shape], Asked])
         return asked(request, _converted(reader, texts))
 
     return Method(by_frame=by_frame, by_body=by_body, by_texts=by_texts)
-
-
-def _refused(error: Callable[[], DragomanError]) -> Method:
-    """A method that is known and not offered, whatever it asks."""
-
-    def refuse(_: HttpRequest, __: object) -> Asked:
-        raise error()
-
-    return Method(by_frame=refuse, by_body=refuse, by_texts=refuse)
 
 
 def _decoded(reader: Reader[Shape], body: bytes) -> Shape:
@@ -258,21 +235,16 @@ def _converted(reader: Reader[Shape], texts: Mapping[str, str]) -> Shape:
     raise problem
 
 
-def _no_stream() -> DragomanError:
-    return NotSupported("This agent does not stream: send the message with SendMessage, then ask with GetTask.")
-
-
 METHODS: Final[Mapping[str, Method]] = {
     "SendMessage": _method(SEND, read_send),
     "GetTask": _method(GET, read_get),
     "ListTasks": _method(LIST, read_list),
     "CancelTask": _method(CANCEL, read_cancel),
     "GetExtendedAgentCard": _method(CARD, read_card_request),
-    # No card of ours promises these yet.
-    "SendStreamingMessage": _refused(_no_stream),
-    "SubscribeToTask": _refused(_no_stream),
-    "CreateTaskPushNotificationConfig": _refused(PushNotSupported),
-    "GetTaskPushNotificationConfig": _refused(PushNotSupported),
-    "ListTaskPushNotificationConfigs": _refused(PushNotSupported),
-    "DeleteTaskPushNotificationConfig": _refused(PushNotSupported),
+    "SendStreamingMessage": _method(SEND, read_stream),
+    "SubscribeToTask": _method(SUBSCRIBE, read_subscribe),
+    "CreateTaskPushNotificationConfig": _method(CREATE_PUSH, read_create_push),
+    "GetTaskPushNotificationConfig": _method(NAME_PUSH, read_get_push),
+    "ListTaskPushNotificationConfigs": _method(LIST_PUSH, read_list_push),
+    "DeleteTaskPushNotificationConfig": _method(NAME_PUSH, read_delete_push),
 }

@@ -13,6 +13,8 @@ from dragoman.dialects.hints import HINTS
 from dragoman.dialects.protojson import ROLE_NAMES, STATE_NAMES, Reader, wire_bytes
 from dragoman.dialects.times import wire_time
 from dragoman.model.content import Artifact, Blob, Data, Link, Message, Part, Role, Text
+from dragoman.model.errors import Failure
+from dragoman.model.events import StatusChanged, Usage
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.lifecycle import artifacts_of, history_of
 from dragoman.model.task import Task
@@ -21,6 +23,10 @@ Required = Annotated[str, msgspec.Meta(min_length=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=100)]
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+Address = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
+# They travel in headers: what has no place there is refused where it can still be mended.
+Scheme = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[A-Za-z0-9!#$%&'*+.^_|~-]*$")]
+Secret = Annotated[str, msgspec.Meta(max_length=4096, pattern=r"^[\x20-\x7e]*$")]
 
 DEFAULT_PAGE: Final = 50
 _SPOKEN: Final = frozenset({Role.USER, Role.AGENT})
@@ -55,11 +61,29 @@ class WireMessage(_Request, frozen=True, kw_only=True, rename="camel"):
     reference_task_ids: list[str] | None = None
 
 
+class Authentication(_Request, frozen=True, kw_only=True, rename="camel"):
+    """How the hub is to prove itself to a webhook; an empty one means that it need not."""
+
+    scheme: Scheme | None = None
+    credentials: Secret | None = None
+
+
+class PushConfig(_Request, frozen=True, kw_only=True, rename="camel"):
+    """Where a task is told of: the request that creates it, or a part of a send."""
+
+    url: Address
+    id: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+    task_id: str | None = None
+    tenant: str | None = None
+    token: Secret | None = None
+    authentication: Authentication | None = None
+
+
 class SendConfiguration(_Request, frozen=True, kw_only=True, rename="camel"):
     """How a message is to be answered."""
 
     accepted_output_modes: list[str] | None = None
-    task_push_notification_config: JsonObject | None = None
+    task_push_notification_config: PushConfig | None = None
     history_length: Count | None = None
     return_immediately: bool | None = None
 
@@ -102,6 +126,30 @@ class CancelTaskRequest(_Request, frozen=True, kw_only=True, rename="camel"):
     metadata: JsonObject | None = None
 
 
+class SubscribeRequest(_Request, frozen=True, kw_only=True, rename="camel"):
+    """The request of SubscribeToTask."""
+
+    id: Required
+    tenant: str | None = None
+
+
+class PushConfigRequest(_Request, frozen=True, kw_only=True, rename="camel"):
+    """The request of GetTaskPushNotificationConfig and DeleteTaskPushNotificationConfig."""
+
+    task_id: Required
+    id: Required
+    tenant: str | None = None
+
+
+class ListPushConfigsRequest(_Request, frozen=True, kw_only=True, rename="camel"):
+    """The request of ListTaskPushNotificationConfigs."""
+
+    task_id: Required
+    tenant: str | None = None
+    page_size: Count | None = None
+    page_token: str | None = None
+
+
 class CardRequest(_Request, frozen=True, kw_only=True, rename="camel"):
     """The request of GetExtendedAgentCard."""
 
@@ -112,6 +160,10 @@ SEND: Final = Reader(SendMessageRequest)
 GET: Final = Reader(GetTaskRequest)
 LIST: Final = Reader(ListTasksRequest)
 CANCEL: Final = Reader(CancelTaskRequest)
+SUBSCRIBE: Final = Reader(SubscribeRequest)
+CREATE_PUSH: Final = Reader(PushConfig)
+NAME_PUSH: Final = Reader(PushConfigRequest)
+LIST_PUSH: Final = Reader(ListPushConfigsRequest)
 CARD: Final = Reader(CardRequest)
 
 
@@ -127,7 +179,7 @@ def wire_message(
     told = dict(hints) if hints else {}
     if message.role not in _SPOKEN:
         told["role"] = message.role.value
-    _add_metadata(shown, message.metadata, told)
+    add_metadata(shown, message.metadata, told)
     if message.extensions:
         shown["extensions"] = message.extensions
     if message.references:
@@ -171,7 +223,7 @@ def wire_artifact(artifact: Artifact) -> JsonObject:
     if artifact.description:
         shown["description"] = artifact.description
     shown["parts"] = wire_parts(artifact.parts)
-    _add_metadata(shown, artifact.metadata, {"kind": artifact.kind} if artifact.kind else {})
+    add_metadata(shown, artifact.metadata, {"kind": artifact.kind} if artifact.kind else {})
     if artifact.extensions:
         shown["extensions"] = artifact.extensions
     return shown
@@ -179,7 +231,7 @@ def wire_artifact(artifact: Artifact) -> JsonObject:
 
 def wire_task(task: Task, history: int | None = None, *, artifacts: bool = True, even_none: bool = False) -> JsonObject:
     """A task with its last `history` turns, all where it is None; `even_none`: an empty list of artifacts is shown."""
-    shown: JsonObject = {"id": task.id, "contextId": task.context_id, "status": _status(task)}
+    shown: JsonObject = {"id": task.id, "contextId": task.context_id, "status": _status_of(task)}
     if artifacts:
         made = artifacts_of(task)
         if made or even_none:
@@ -188,35 +240,42 @@ def wire_task(task: Task, history: int | None = None, *, artifacts: bool = True,
     kept = turns if history is None else turns[len(turns) - history :] if history < len(turns) else turns
     if kept:
         shown["history"] = [wire_message(message, task.context_id, task.id) for message in kept]
-    _add_metadata(shown, None, _account(task))
+    add_metadata(shown, None, account_of(task.progress, task.usage, task.failure))
     return shown
 
 
-def _status(task: Task) -> JsonObject:
-    shown: JsonObject = {"state": STATE_NAMES[task.state]}
-    said = task.status_message
-    if said is None and task.failure is not None:
-        said = Message(id=f"{task.id}-failure", role=Role.AGENT, parts=(Text(text=task.failure.message),))
+def wire_status(task_id: str, context_id: str, moved: StatusChanged) -> JsonObject:
+    """A status, with its words; a failure that has none says what went wrong."""
+    shown: JsonObject = {"state": STATE_NAMES[moved.state]}
+    said = moved.message
+    if said is None and moved.failure is not None:
+        said = Message(id=f"{task_id}-failure", role=Role.AGENT, parts=(Text(text=moved.failure.message),))
     if said is not None:
-        shown["message"] = wire_message(said, task.context_id, task.id)
-    shown["timestamp"] = wire_time(task.updated_at)
+        shown["message"] = wire_message(said, context_id, task_id)
+    shown["timestamp"] = wire_time(moved.at)
     return shown
 
 
-def _account(task: Task) -> JsonObject:
+def account_of(progress: float | None, usage: Usage | None, failure: Failure | None) -> JsonObject:
     """What is known of a task and has no field of its own."""
     told: JsonObject = {}
-    if task.progress is not None:
-        told["progress"] = task.progress
-    if task.usage is not None:
-        told["usage"] = msgspec.to_builtins(task.usage)
-    if task.failure is not None:
-        told["failure"] = {"code": task.failure.code, "retryable": task.failure.retryable}
+    if progress is not None:
+        told["progress"] = progress
+    if usage is not None:
+        told["usage"] = msgspec.to_builtins(usage)
+    if failure is not None:
+        told["failure"] = {"code": failure.code, "retryable": failure.retryable}
     return told
 
 
-def _add_metadata(shown: JsonObject, metadata: JsonObject | None, told: JsonObject) -> None:
+def add_metadata(shown: JsonObject, metadata: JsonObject | None, told: JsonObject) -> None:
+    """Put metadata into an object, and beside it what has no field there; nothing where there is neither."""
     if told:
         shown["metadata"] = {**(metadata or {}), HINTS: told}
     elif metadata:
         shown["metadata"] = metadata
+
+
+def _status_of(task: Task) -> JsonObject:
+    now = StatusChanged(at=task.updated_at, state=task.state, message=task.status_message, failure=task.failure)
+    return wire_status(task.id, task.context_id, now)

@@ -1,10 +1,11 @@
-"""AgentVault's A2A profile 0.2: tasks sent and asked for over JSON-RPC, webhooks, cards, and its registry's API."""
+"""AgentVault's A2A profile 0.2: tasks over JSON-RPC and their streams, webhooks, cards, and its registry's API."""
 
 from typing import Final
 
 from dragoman.dialects.agentvault.answers import ERRORS, notify
 from dragoman.dialects.agentvault.card import FEATURES, owns_card, read_card, write_card
 from dragoman.dialects.agentvault.inbound import CARD, METHODS, read
+from dragoman.dialects.agentvault.listen import AgentVaultListener
 from dragoman.dialects.agentvault.outbound import answers_probe, ask, hear, probe
 from dragoman.dialects.agentvault.wire import SLUG, TASK_PREFIX
 from dragoman.dialects.dialect import Dialect, Level, Loss, Route
@@ -79,6 +80,7 @@ DIALECT: Final = Dialect(
     read=read,
     ask=ask,
     hear=hear,
+    listen=AgentVaultListener,
     notify=notify,
     owns_card=owns_card,
     read_card=read_card,

@@ -56,7 +56,7 @@ def shown_task(task: Task) -> JsonObject:
         "state": STATES[task.state],
         "createdAt": wire_time(task.created_at),
         "updatedAt": wire_time(task.updated_at),
-        "messages": _turns(task),
+        "messages": [wire_message(turn) for turn in history_of(task)] + added_turns(task),
         "artifacts": [wire_artifact(artifact) for artifact in task.artifacts],
     }
     metadata = without_hints(task.asked.metadata) or {}
@@ -92,9 +92,14 @@ def error_data(error: DragomanError) -> JsonObject:
 
 
 def notify(notice: Notice) -> HttpRequest | None:
-    """The event of a changed status, for the caller's webhook; there are no others."""
+    """The event of a changed status, for the caller's webhook; there are no others.
+
+    That a task has come further is none: this dialect's events have no place to say how far.
+    """
     event = notice.happened.event
     if not isinstance(event, StatusChanged):
+        return None
+    if event.state is TaskState.WORKING and event.progress is not None and text_of(event.message) is None:
         return None
     headers = {**JSON_HEADERS, b"x-a2a-event": b"task_status"}
     body = _encode(status_event(notice.task.id, event))
@@ -110,20 +115,25 @@ def status_event(task_id: str, event: StatusChanged) -> JsonObject:
     return shown
 
 
-def _turns(task: Task) -> list[JsonObject]:
-    """Every turn, and after them what the agent said elsewhere: published clients look for answers here."""
-    shown = [wire_message(turn) for turn in history_of(task)]
+def added_turns(task: Task) -> list[JsonObject]:
+    """What the agent said elsewhere, as turns after all others: published clients look for answers there."""
+    shown: list[JsonObject] = []
     if task.state in _WITH_WORDS:
         words = _last_words(task)
         if words and not _is_said(words, task.messages):
-            shown.append(_added(words, STATUS))
+            shown.append(added_turn(words, STATUS))
     if task.state is TaskState.COMPLETED:
         answer = output_of(task)
         made = any(part in artifact.parts for artifact in task.artifacts for part in answer)
         if answer and not _is_said(answer, task.messages) and not (made and _speaks_for_itself(task)):
             # What was neither said nor made came with the end.
-            shown.append(_added(answer, ANSWER if made else STATUS))
+            shown.append(added_turn(_with_joined_texts(answer), ANSWER) if made else added_turn(answer, STATUS))
     return shown
+
+
+def added_turn(parts: tuple[Part, ...], what: str) -> JsonObject:
+    """Words of the agent's that are no message of its own, as one; `what` says what they were."""
+    return wire_message(Message(id="", role=Role.AGENT, parts=parts), {HINTS: {AS: what}})
 
 
 def _last_words(task: Task) -> tuple[Part, ...]:
@@ -150,8 +160,16 @@ def _speaks_for_itself(task: Task) -> bool:
     return spoke and all(artifact.kind is not None for artifact in task.artifacts)
 
 
-def _added(parts: tuple[Part, ...], what: str) -> JsonObject:
-    return wire_message(Message(id="", role=Role.AGENT, parts=parts), {HINTS: {AS: what}})
+def _with_joined_texts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The same, texts that follow each other as one: an answer that came in pieces is read in one."""
+    joined: list[Part] = []
+    for part in parts:
+        before = joined[-1] if joined else None
+        if isinstance(part, Text) and isinstance(before, Text):
+            joined[-1] = Text(text=before.text + part.text)
+        else:
+            joined.append(part)
+    return tuple(joined)
 
 
 def _joined(parts: tuple[Part, ...]) -> str | None:

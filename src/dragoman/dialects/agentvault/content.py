@@ -17,6 +17,7 @@ from dragoman.model.json import Json, JsonArray, JsonObject, is_array, is_object
 JSON: Final = "application/json"
 VALUE: Final = "application/json; wrapped=value"  # content.value is the data
 LINK: Final = "application/json; wrapped=link"  # content is a file part whose address is not http
+APPEND: Final = "append"  # in the hub's block of an artifact's metadata: it is a further piece
 KIND: Final = "result"  # the type of an artifact that has none of its own
 MAX_URL: Final = 2083  # longer ones the published client refuses
 ROLES: Final = {Role.USER: "user", Role.AGENT: "assistant", Role.SYSTEM: "system", Role.TOOL: "tool"}

@@ -11,6 +11,7 @@ import msgspec
 from dragoman.dialects.agentvault.answers import ERRORS, canceled, error_data, not_canceled, shown_task
 from dragoman.dialects.agentvault.card import write_card
 from dragoman.dialects.agentvault.registry import ROUTES, detail_reply, json_reply, read_registry
+from dragoman.dialects.agentvault.streams import Shown, error_frame
 from dragoman.dialects.agentvault.wire import (
     SLUG,
     TASK_PREFIX,
@@ -18,7 +19,7 @@ from dragoman.dialects.agentvault.wire import (
     TaskSendParams,
     read_message,
 )
-from dragoman.dialects.dialect import Exchange, place_of, unasked
+from dragoman.dialects.dialect import Exchange, Streaming, place_of, unasked
 from dragoman.dialects.hints import read_hints
 from dragoman.dialects.jsonrpc import (
     Frame,
@@ -29,21 +30,12 @@ from dragoman.dialects.jsonrpc import (
     require_json,
     result_reply,
 )
+from dragoman.dialects.sse import last_seen
 from dragoman.model.answers import Accepted, Answer, Card
+from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.errors import DragomanError, TaskNotCancelable, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.model.operations import (
-    Callback,
-    CancelTask,
-    FollowTask,
-    GetCard,
-    GetTask,
-    Operation,
-    SendTask,
-    Tells,
-    Unreadable,
-    Wait,
-)
+from dragoman.model.operations import CancelTask, FollowTask, GetCard, GetTask, Operation, SendTask, Unreadable, Wait
 from dragoman.model.task import Task
 
 CANCEL: Final = "tasks/cancel"
@@ -83,6 +75,12 @@ class RpcExchange(msgspec.Struct, frozen=True, gc=False):
             # Whoever waits for a stream does not look into a JSON answer: only its status is seen.
             return msgspec.structs.replace(reply, status=max(400, error.http_status))
         return reply
+
+    def stream(self, task_id: str, context_id: str) -> Streaming:
+        """The stream of the task that was asked for."""
+        if not isinstance(self.operation, FollowTask):
+            raise AssertionError(f"{self.frame.method} asks for no stream")
+        return Streaming(frames=Shown(self.operation.task_id, self.operation.after), broken=error_frame)
 
 
 class CardExchange(msgspec.Struct, frozen=True, gc=False):
@@ -158,7 +156,13 @@ def _read_cancel(request: HttpRequest, frame: Frame) -> Operation:
 
 
 def _read_subscribe(request: HttpRequest, frame: Frame) -> Operation:
-    return FollowTask(task_id=read_params(frame, _decode_id).id, ended_ok=True, agent=request.params.get("agent"))
+    return FollowTask(
+        task_id=read_params(frame, _decode_id).id,
+        after=last_seen(request.headers),
+        ended_ok=True,
+        past_questions=True,
+        agent=request.params.get("agent"),
+    )
 
 
 _READERS: Final[Mapping[str, Callable[[HttpRequest, Frame], Operation]]] = {

@@ -1,13 +1,14 @@
-"""Calling an AgentVault agent: a task is sent, then asked for until it is done."""
+"""Calling an AgentVault agent: a task is sent, then listened to, or asked for until it is done."""
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, assert_never
+from typing import Final
 
 import msgspec
 
 from dragoman.dialects.agentvault.answers import AS, STATUS
 from dragoman.dialects.agentvault.content import block_of, read_artifact, read_message, wire_message
+from dragoman.dialects.agentvault.turns import TURN, Turns, echoes
 from dragoman.dialects.agentvault.wire import STATES
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.hints import HINTS, conversation_of, hints_of
@@ -15,13 +16,14 @@ from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, shows,
 from dragoman.dialects.kinds import sent_once
 from dragoman.dialects.shapes import read_state
 from dragoman.dialects.times import retry_after_s
-from dragoman.model.content import Blob, Data, Link, Message, Part, Role, Text
+from dragoman.model.content import Message, Role
 from dragoman.model.errors import (
     AgentError,
     AgentUnavailable,
     BadAgentReply,
     DragomanError,
     InputRefused,
+    NotSupported,
     RateLimited,
 )
 from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, StatusChanged, TaskEvent
@@ -34,16 +36,20 @@ HEADERS: Final[Headers] = {
     b"content-type": b"application/json",
     b"accept": b"application/json, text/event-stream",
 }
-_METHODS: Final = {Verb.SEND: "tasks/send", Verb.GET: "tasks/get", Verb.CANCEL: "tasks/cancel"}
+_METHODS: Final = {
+    Verb.SEND: "tasks/send",
+    Verb.SUBSCRIBE: "tasks/sendSubscribe",
+    Verb.GET: "tasks/get",
+    Verb.CANCEL: "tasks/cancel",
+}
 # Codes by which a server says that it does not know the method, or fell over it.
 _NO: Final = frozenset({-32601, -32603})
 _WITH_WORDS: Final = INTERRUPTED | {TaskState.FAILED, TaskState.REJECTED}
-_TURN: Final = "av-message-"  # and its place: agents of this dialect have no ids for what they say
 _decode = msgspec.json.Decoder().decode
 
 
 def ask(outgoing: Outgoing) -> HttpRequest | None:
-    """The request for one verb; without the agent's own task id there is nothing to get or cancel.
+    """The request for one verb; without the agent's own task id there is nothing to hear of, get or cancel.
 
     Raises ContentRefused for files inside the message.
     """
@@ -57,7 +63,7 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
         if asked.continues is not None and known is not None:
             params = {"id": known, **params}
         headers |= sent_once(outgoing)
-    elif known is None:
+    elif known is None or outgoing.verb not in _METHODS:
         return None
     else:
         params = {"id": known}
@@ -66,7 +72,12 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
 
 
 def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
-    """What an answer says. An error is a failed task with the agent's words; rubbish raises BadAgentReply."""
+    """What an answer says. An error is a failed task with the agent's words; rubbish raises BadAgentReply.
+
+    What is answered in place of a stream, and is no task, raises NotSupported.
+    """
+    if outgoing.verb is Verb.SUBSCRIBE:
+        return _instead_of_stream(outgoing, reply, at)
     if reply.status in (429, 503):
         return _failed(at, _busy(reply))
     plain = _plain_error(reply)
@@ -98,6 +109,17 @@ def answers_probe(reply: HttpReply) -> bool:
     return shows(reply, lambda result: not (isinstance(result, RpcError) and result.code in _NO))
 
 
+def _instead_of_stream(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
+    """Whoever has no stream may still show the task; any other answer says nothing of it: it is asked for."""
+    try:
+        result = read_reply(reply)
+    except BadAgentReply:
+        result = None
+    if is_object(result) and isinstance(result.get("state"), str):
+        return _task(outgoing, result, at)
+    raise NotSupported(f"The agent answered HTTP {reply.status} where a stream was asked for.")
+
+
 def _task(outgoing: Outgoing, task: JsonObject, at: datetime) -> Heard:
     state = _state(task)
     known = outgoing.task.remote.task_id if outgoing.task.remote is not None else None
@@ -115,9 +137,9 @@ def _task(outgoing: Outgoing, task: JsonObject, at: datetime) -> Heard:
     if words is None and (state in _WITH_WORDS or outgoing.task.status_message is not None):
         # Where an earlier turn ended with a question, the task still has it: only later words take its place.
         words = _last_words(turns)
-    heard = {message.id for message in outgoing.task.messages if message.role is not Role.USER}
+    known = Turns(outgoing.task)
     events: list[TaskEvent] = [
-        MessageAdded(at=at, message=message) for message, mark in said if mark is None and message.id not in heard
+        MessageAdded(at=at, message=message) for message, mark in said if mark is None and known.is_new(message)
     ]
     artifacts = task.get("artifacts")
     events += [
@@ -146,34 +168,17 @@ def _said(outgoing: Outgoing, turns: list[JsonObject]) -> Iterable[tuple[Message
     own = [
         message
         for message in history_of(outgoing.task)
-        if message.role is not Role.USER and not message.id.startswith(_TURN)
+        if message.role is not Role.USER and not message.id.startswith(TURN)
     ]
     for index, turn in enumerate(turns):
-        message = read_message(turn, f"{_TURN}{index}")
+        message = read_message(turn, f"{TURN}{index}")
         if message.role is Role.USER:
             continue
-        if own and _echoes(message, own[0]):
+        if own and echoes(message, own[0]):
             own.pop(0)
             continue
         mark = block_of(turn.get("metadata")).get(AS)
         yield message, mark if isinstance(mark, str) else None
-
-
-def _echoes(turn: Message, own: Message) -> bool:
-    """Whether a turn is one that the hub itself sent; a file of it went by an address, which need not stay the same."""
-    return turn.role is own.role and [_content(part) for part in turn.parts] == [_content(part) for part in own.parts]
-
-
-def _content(part: Part) -> tuple[str, Json]:
-    match part:
-        case Text(text=text):
-            return "text", text
-        case Data(value=value):
-            return "data", value
-        case Blob() | Link():
-            return "file", None
-        case _ as never:
-            assert_never(never)
 
 
 def _waits(turns: list[JsonObject]) -> bool:

@@ -6,6 +6,7 @@ from dragoman.dialects.dialect import Dialect, Level, Loss, Route
 from dragoman.dialects.directory.answers import ERRORS
 from dragoman.dialects.directory.card import FEATURES, SLUG, owns_card, read_card, write_card
 from dragoman.dialects.directory.inbound import TASK_PREFIX, read
+from dragoman.dialects.directory.listen import DirectoryListener
 from dragoman.dialects.directory.outbound import ask, hear
 from dragoman.dialects.directory.probe import answers_probe, probe
 
@@ -69,6 +70,7 @@ DIALECT: Final = Dialect(
     read=read,
     ask=ask,
     hear=hear,
+    listen=DirectoryListener,
     owns_card=owns_card,
     read_card=read_card,
     write_card=write_card,

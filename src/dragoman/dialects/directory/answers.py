@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from dragoman.dialects.dialect import ErrorTable, wire_error
-from dragoman.dialects.jsonrpc import RPC_ERRORS, Id, error_reply
+from dragoman.dialects.jsonrpc import RPC_ERRORS, Id, error_reply, result_reply
 from dragoman.dialects.refusals import JSON_HEADERS, error_headers, failure_of, text_of
 from dragoman.model.errors import (
     AgentError,
@@ -66,8 +66,22 @@ def task_result(task: Task) -> JsonObject:
 
     It repeats itself under `result`: there the published TypeScript client looks, and finds nothing otherwise.
     """
-    shown: JsonObject = {"taskId": name_of(task), "status": STATUSES[task.state], "output": _output(task)}
+    shown: JsonObject = {"taskId": name_of(task), "status": STATUSES[task.state], "output": output_object(task)}
     return {**shown, "result": shown}
+
+
+def task_reply(request_id: Id, task: Task) -> HttpReply:
+    """The answer to who asked for a task: its result, or why there is none."""
+    if task.state in STATUSES:
+        return result_reply(request_id, task_result(task))
+    return refusal(request_id, failure(task), name_of(task))
+
+
+def output_object(task: Task) -> JsonObject:
+    """What a task brought, as one object."""
+    if task.state is TaskState.CANCELED:
+        return {}
+    return task.result if is_object(task.result) else answer_object(output_of(task), None)
 
 
 def failure(task: Task) -> DragomanError:
@@ -119,9 +133,3 @@ def _data(error: DragomanError, task_id: str | None) -> JsonObject:
     if wire_error(ERRORS, error)[0] in (TASK_FAILED, TASK_TIMEOUT):
         data["message"] = error.message
     return data
-
-
-def _output(task: Task) -> JsonObject:
-    if task.state is TaskState.CANCELED:
-        return {}
-    return task.result if is_object(task.result) else answer_object(output_of(task), None)

@@ -19,6 +19,9 @@ from dragoman.model.json import JsonObject
 SLUG: Final = "directory"
 FEATURES: Final = frozenset({Feature.ANSWERS})
 CANCEL_METHOD: Final = "a2a/cancel"
+STREAM_METHOD: Final = "a2a/stream"
+# What an agent knows beside a2a/task, where it says so.
+_DECLARED: Final = {CANCEL_METHOD: Feature.CANCEL, STREAM_METHOD: Feature.STREAM}
 _ID_RULE: Final = "letters, digits, . _ and -, at most 128"
 
 
@@ -44,16 +47,14 @@ def card_of(given: JsonObject, above: str = "") -> AgentCard:
         if shown_text(word, len(word)) != word:
             raise wrong_field(f"{above}capabilities[{index}]", "holds characters that nobody can see")
     description, version = given.get("description"), given.get("version")
-    declared = CANCEL_METHOD in (read.methods or ())
+    declared = {_DECLARED[method] for method in read.methods or () if method in _DECLARED}
     return AgentCard(
         id=read.agent_id,
         name=shown_text(read.name, 128) or read.agent_id,
         description=shown_text(description, 4096) if isinstance(description, str) else "",
         version=version if isinstance(version, str) and 0 < len(version) <= 64 else "1.0.0",
         skills=tuple(Skill(id=word, name=word) for word in dict.fromkeys(read.capabilities)),
-        endpoints=(
-            Endpoint(dialect=SLUG, url=read.endpoint, features=FEATURES | {Feature.CANCEL} if declared else FEATURES),
-        ),
+        endpoints=(Endpoint(dialect=SLUG, url=read.endpoint, features=FEATURES | declared),),
         original=Original(dialect=SLUG, body=msgspec.json.encode(given)),
     )
 

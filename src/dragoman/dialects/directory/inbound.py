@@ -6,23 +6,33 @@ clients sends for everything.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from dragoman.dialects.dialect import unasked
+from dragoman.dialects.dialect import Streaming, unasked
 from dragoman.dialects.directory.answers import (
     STATUSES,
     bare_refusal,
     bare_reply,
-    failure,
     name_of,
     refusal,
-    task_result,
+    task_reply,
 )
-from dragoman.dialects.directory.card import CANCEL_METHOD, SLUG, card_of, record
-from dragoman.dialects.directory.wire import CancelParams, DiscoverParams, TaskParams, shaped, wrong_field
+from dragoman.dialects.directory.card import CANCEL_METHOD, SLUG, STREAM_METHOD, card_of, record
+from dragoman.dialects.directory.streams import change_frame, event_frames, last_change, task_frames
+from dragoman.dialects.directory.wire import (
+    CancelParams,
+    DiscoverParams,
+    EventsParams,
+    TaskParams,
+    shaped,
+    wrong_field,
+)
 from dragoman.dialects.jsonrpc import Frame, Id, header_text, read_frame, read_params, require_json, result_reply
+from dragoman.dialects.sse import last_seen
+from dragoman.dialects.steps import read_steps
 from dragoman.model.agent import Agent
 from dragoman.model.answers import (
     AgentPage,
@@ -30,6 +40,7 @@ from dragoman.model.answers import (
     Card,
     Registered,
 )
+from dragoman.model.changes import Change
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import DragomanError, NotJson, TaskNotCancelable, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
@@ -38,24 +49,29 @@ from dragoman.model.objects import parts_of_object
 from dragoman.model.operations import (
     CancelTask,
     Discover,
+    FollowTask,
     GetCard,
     Match,
     Operation,
     RegisterAgent,
     SendTask,
     Unreadable,
+    Wait,
+    WatchChanges,
 )
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 
 TASK_PREFIX: Final = "dir-"
 TIMEOUT_S: Final = 30.0
+STREAMED_S: Final = 3600.0  # what a stream may take that names no time
 MAX_FOUND: Final = 100
 MAX_LISTED: Final = 1000  # the directory has no pages: what is beyond is found by capability
 
 REGISTER: Final = "a2a/register"
 DISCOVER: Final = "a2a/discover"
 TASK: Final = "a2a/task"
+EVENTS: Final = "a2a/events"
 _PATHS: Final[Mapping[str, str]] = {"register": REGISTER, "discover": DISCOVER, "task": TASK}
 _BARE_PATHS: Final = frozenset({"register", "discover"})
 
@@ -90,19 +106,31 @@ class DirectoryExchange(msgspec.Struct, frozen=True, kw_only=True):
         if self.bare:
             return bare_refusal(error)
         match self.operation:
-            case SendTask(alias=task_id) | CancelTask(task_id=task_id):
+            case SendTask(alias=task_id) | CancelTask(task_id=task_id) | FollowTask(task_id=task_id):
                 return refusal(self.id, error, task_id)
             case _:
                 return refusal(self.id, error, None)
+
+    def stream(self, task_id: str, context_id: str) -> Streaming:
+        """The stream of a task: its progress to who sent it, or that it moves to who only watches."""
+        match self.operation:
+            case SendTask(alias=name):
+                return Streaming(frames=task_frames(self.id, name or ""))
+            case FollowTask(task_id=name):
+                return Streaming(frames=event_frames(self.id, name))
+            case _:
+                raise AssertionError(f"{type(self.operation).__name__} asks for no stream")
+
+    def changes(self) -> Callable[[Change], bytes]:
+        """The frames of what changes at the hub."""
+        return partial(change_frame, self.id, self.request.hub)
 
     def _task(self, task: Task) -> HttpReply:
         if isinstance(self.operation, CancelTask):
             if task.state is not TaskState.CANCELED:
                 return self.refuse(TaskNotCancelable())
             return self._said({"taskId": name_of(task), "status": STATUSES[task.state]})
-        if task.state in STATUSES:
-            return self._said(task_result(task))
-        return refusal(self.id, failure(task), name_of(task))
+        return task_reply(self.id, task)
 
     def _said(self, body: JsonObject) -> HttpReply:
         return bare_reply(body) if self.bare else result_reply(self.id, body)
@@ -177,10 +205,8 @@ def _read_discover(_: HttpRequest, params: JsonObject) -> Operation:
     return Discover(skills=tuple(dict.fromkeys(wanted)), match=Match.ANY, limit=MAX_FOUND)
 
 
-def _read_task(request: HttpRequest, params: JsonObject) -> Operation:
+def _read_task(request: HttpRequest, params: JsonObject) -> SendTask:
     asked = shaped(params, TaskParams)
-    if asked.steps is not None:
-        raise wrong_field("steps", "this hub carries no workflows yet")
     agent = request.params.get("agent")
     given_key = header_text(request, "Idempotency-Key")
     # A task's name is its sender's own: from the same one, for the same target, it is the same call.
@@ -193,11 +219,35 @@ def _read_task(request: HttpRequest, params: JsonObject) -> Operation:
         alias=asked.task_id,
         interactive=False,
         timeout_s=TIMEOUT_S if asked.timeout_ms is None else asked.timeout_ms / 1000,
+        then=read_steps(asked.steps, "steps") if asked.steps else (),
         sender=asked.sender or None,
         idempotency_key=given_key or own_key,
         key_scope="key" if given_key else SLUG,
         key_decides=given_key is None,
         request_id=header_text(request, "X-Request-ID"),
+    )
+
+
+def _read_stream(request: HttpRequest, params: JsonObject) -> Operation:
+    asked = _read_task(request, params)
+    timeout_s = STREAMED_S if params.get("timeoutMs") is None else asked.timeout_s
+    return msgspec.structs.replace(asked, wait=Wait.STREAM, timeout_s=timeout_s, after=last_seen(request.headers))
+
+
+def _read_events(request: HttpRequest, params: JsonObject) -> Operation:
+    asked = shaped(params, EventsParams)
+    if asked.task_id is None:
+        topics = asked.topics or ("agents", "tasks")
+        return WatchChanges(agents="agents" in topics, tasks="tasks" in topics, since=last_change(request.headers))
+    if asked.topics is not None and "agents" in asked.topics:
+        raise wrong_field("topics", "with a taskId there is that task's news alone")
+    return FollowTask(
+        task_id=asked.task_id,
+        after=last_seen(request.headers),
+        ended_ok=True,
+        past_questions=True,
+        agent=request.params.get("agent"),
+        alias=True,
     )
 
 
@@ -211,4 +261,6 @@ _READERS: Final[Mapping[str, Callable[[HttpRequest, JsonObject], Operation]]] = 
     DISCOVER: _read_discover,
     TASK: _read_task,
     CANCEL_METHOD: _read_cancel,
+    STREAM_METHOD: _read_stream,
+    EVENTS: _read_events,
 }

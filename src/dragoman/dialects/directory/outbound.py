@@ -1,4 +1,5 @@
 """Calling an agent of the directory: one a2a/task to its endpoint, exactly as registered, and what its answer means.
+One that says it knows a2a/stream is asked for that, where somebody wants to hear how far it is.
 
 Published servers put their errors in four places: the frame, the result, a bare object, the status. All are heard.
 """
@@ -10,7 +11,7 @@ import msgspec
 
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.directory.answers import TASK_TIMEOUT
-from dragoman.dialects.directory.card import CANCEL_METHOD
+from dragoman.dialects.directory.card import CANCEL_METHOD, STREAM_METHOD
 from dragoman.dialects.directory.wire import MAX_TIMEOUT_MS
 from dragoman.dialects.jsonrpc import request_body, unreadable
 from dragoman.dialects.times import retry_after_s
@@ -23,6 +24,7 @@ from dragoman.model.errors import (
     ContentRefused,
     DragomanError,
     InputRefused,
+    NotSupported,
     RateLimited,
 )
 from dragoman.model.events import ArtifactChunk, Remote, StatusChanged
@@ -34,7 +36,8 @@ from dragoman.model.states import TaskState
 
 HEADERS: Final[Headers] = {b"content-type": JSON_TYPE, b"accept": JSON_TYPE}
 _RESULT_MEMBERS: Final = frozenset({"status", "output", "taskId"})
-_OPEN: Final = frozenset({"submitted", "queued", "pending", "accepted", "running", "working", "in_progress"})
+OPEN: Final = frozenset({"submitted", "queued", "pending", "accepted", "running", "working", "in_progress"})
+_NO_METHOD: Final = frozenset({404, 405, 501, -32601, -32004})  # by status or by code
 _LONGEST_REASON: Final = 64
 _OUT_OF_TIME: Final = "The agent ran out of time."
 _SET_PHRASES: Final = frozenset({"Task failed", "Task timeout"})  # the specification's own, which say nothing more
@@ -48,17 +51,20 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
     headers = {**HEADERS, **outgoing.headers}
     params: JsonObject = {"taskId": task.id}
     match outgoing.verb:
-        case Verb.SEND:
+        case Verb.SEND | Verb.STREAM:
             headers[b"idempotency-key"] = task.id.encode()
             params |= {"action": task.skill or "", "sender": outgoing.caller, "input": _input(outgoing.message)}
             if outgoing.timeout_ms:
                 params["timeoutMs"] = min(outgoing.timeout_ms, MAX_TIMEOUT_MS)
-            body = request_body("a2a/task", task.id, params)
+            method = "a2a/task"
+            if outgoing.verb is Verb.STREAM:
+                method, headers[b"accept"] = STREAM_METHOD, b"text/event-stream, application/json"
+            body = request_body(method, task.id, params)
         case Verb.CANCEL:
             if outgoing.reason:
                 params["reason"] = outgoing.reason
             body = request_body(CANCEL_METHOD, f"{task.id}-cancel", params)
-        case Verb.GET:
+        case Verb.GET | Verb.SUBSCRIBE:
             return None
         case _ as never:
             assert_never(never)
@@ -66,7 +72,12 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
 
 
 def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
-    """What an answer says; a failure of the agent's is a failed task, an unusable answer raises BadAgentReply."""
+    """What an answer says; a failure of the agent's is a failed task, an unusable answer raises BadAgentReply.
+
+    One that says in place of a stream that there is none raises NotSupported.
+    """
+    if outgoing.verb is Verb.STREAM and _has_no_streams(reply):
+        raise NotSupported("The agent has no streams.")
     if reply.status in (429, 503):
         return _failed(at, _busy(reply))
     body = _body_of(reply)
@@ -85,6 +96,16 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     return _completed(at, (Text(text=result),) if isinstance(result, str) else parts_of_object(result), None)
 
 
+def _has_no_streams(reply: HttpReply) -> bool:
+    if reply.status in _NO_METHOD:
+        return True
+    try:
+        error: Json = _body_of(reply).get("error")
+    except BadAgentReply:
+        return False
+    return is_object(error) and error.get("code") in _NO_METHOD
+
+
 def _heard_result(at: datetime, result: JsonObject, reply: HttpReply) -> Heard:
     status = str(result.get("status") or "completed").lower().replace("-", "_")
     if status == "timeout":
@@ -97,7 +118,7 @@ def _heard_result(at: datetime, result: JsonObject, reply: HttpReply) -> Heard:
         return Heard(events=(StatusChanged(at=at, state=TaskState.CANCELED),), settled=True)
     if result.get("error"):
         return _heard_error(at, result["error"], reply)
-    if status in _OPEN:
+    if status in OPEN:
         # Such an agent cannot be asked again: what it has not said by now it never will.
         raise BadAgentReply("The agent answered before its task was over.", reason="not_finished", agent_status=200)
     known = result.get("taskId")

@@ -1,12 +1,12 @@
 """The directory's params, named and shaped as its document has them. Nulls are taken as absent."""
 
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 
 from dragoman.dialects.jsonrpc import bad_field
 from dragoman.model.errors import BadParams
-from dragoman.model.json import Json, JsonObject
+from dragoman.model.json import JsonObject
 
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
@@ -33,6 +33,15 @@ class DiscoverParams(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: Annotated[list[Capability], msgspec.Meta(min_length=1, max_length=MAX_CAPABILITIES)]
 
 
+class StepParams(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A step that follows a task; without an input it is given the output of the one before."""
+
+    skill: Capability = msgspec.field(name="action")
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
+    agent: Id | None = None
+    input: JsonObject | None = None
+
+
 class TaskParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """A task. `timeoutMs` and `steps` are ours."""
 
@@ -41,7 +50,14 @@ class TaskParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=F
     sender: Annotated[str, msgspec.Meta(max_length=256)] | None = None
     input: JsonObject | None = None
     timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=MAX_TIMEOUT_MS)] | None = None
-    steps: Json = None
+    steps: list[StepParams | list[StepParams]] | None = None
+
+
+class EventsParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What somebody wants to hear of; `taskId`: of that task alone, by its sender's own name for it."""
+
+    topics: Annotated[list[Literal["agents", "tasks"]], msgspec.Meta(min_length=1)] | None = None
+    task_id: Id | None = None
 
 
 class CancelParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -3,9 +3,11 @@
 from typing import Final
 
 from dragoman.dialects.dialect import Dialect, Level, Loss, Route
+from dragoman.dialects.dotted.answers import notify
 from dragoman.dialects.dotted.card import FEATURES, SLUG, owns_card, read_card, write_card
 from dragoman.dialects.dotted.inbound import CARD, ERRORS, METHODS, read
-from dragoman.dialects.dotted.outbound import answers_probe, ask, hear, probe
+from dragoman.dialects.dotted.outbound import answers_probe, ask, hear, listen, probe
+from dragoman.model.fit import Feature
 
 CARD_PATHS: Final = ("/.well-known/agent-card", "/agent-card")
 
@@ -13,7 +15,7 @@ DIALECT: Final = Dialect(
     name="dotted",
     slug=SLUG,
     task_prefix="task-",
-    features=FEATURES,
+    features=FEATURES | {Feature.STREAM},
     losses=(
         *(
             Loss(facet=facet, becomes=f"metadata.dragoman.{facet} of the message", hinted=True)
@@ -49,6 +51,8 @@ DIALECT: Final = Dialect(
     read=read,
     ask=ask,
     hear=hear,
+    listen=listen,
+    notify=notify,
     owns_card=owns_card,
     read_card=read_card,
     write_card=write_card,

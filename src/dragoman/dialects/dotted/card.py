@@ -25,7 +25,7 @@ MAX_SKILLS: Final = 100
 MAX_TAGS: Final = 50
 MAX_URL: Final = 2048
 # What the hub itself does for every agent, whatever the agent can.
-OFFERED: Final[JsonObject] = {"streaming": False, "pushNotifications": False}
+OFFERED: Final[JsonObject] = {"streaming": True, "pushNotifications": True}
 _LONG_RUNNING: Final = "longRunningTasks"
 _WORDS: Final = ("text", "file", "data")
 _SCOPES: Final = ("a2a:call",)

@@ -4,12 +4,13 @@ Does not decide anything: whether the caller may, and what becomes of it, is the
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Final
 
 import msgspec
 
-from dragoman.dialects.dialect import in_mount, place_of, unasked
-from dragoman.dialects.dotted.answers import task_object
+from dragoman.dialects.dialect import Streaming, in_mount, place_of, unasked
+from dragoman.dialects.dotted.answers import LOOKS, task_object
 from dragoman.dialects.dotted.card import SLUG, write_card
 from dragoman.dialects.jsonrpc import (
     RPC_ERRORS,
@@ -20,14 +21,22 @@ from dragoman.dialects.jsonrpc import (
     require_json,
     result_reply,
 )
-from dragoman.dialects.kinds import SendShape, bad_param, error_data, send_task
-from dragoman.dialects.refusals import JSON_HEADERS
-from dragoman.model.answers import (
-    Accepted,
-    Answer,
-    Card,
+from dragoman.dialects.kinds import (
+    PUSH_METHODS,
+    KindFrames,
+    SendShape,
+    bad_param,
+    broken_data,
+    error_data,
+    read_push,
+    result_data,
+    send_task,
+    shown_push,
 )
-from dragoman.model.errors import DragomanError, NotSupported, PushNotSupported, UnknownMethod
+from dragoman.dialects.refusals import JSON_HEADERS
+from dragoman.model.answers import Accepted, Answer, CallbackList, Card, Done
+from dragoman.model.callbacks import Callback
+from dragoman.model.errors import DragomanError, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.operations import CancelTask, GetCard, GetTask, Operation, Unreadable
 from dragoman.model.task import Task
@@ -35,6 +44,7 @@ from dragoman.model.task import Task
 ERRORS: Final = RPC_ERRORS
 METHODS: Final = frozenset({"message.send", "message.stream", "task.get", "task.cancel"})
 CARD: Final = "card"
+_STREAMS: Final = frozenset({"message.stream", "message/stream"})
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 
@@ -68,8 +78,19 @@ class DottedExchange(msgspec.Struct, frozen=True):
                 return result_reply(self.frame.id, task_object(task))
             case Card():
                 return HttpReply(status=200, headers=JSON_HEADERS, body=_encode(self._card(answer)))
+            case Callback() | CallbackList():
+                return result_reply(self.frame.id, shown_push(self.operation, answer))
+            case Done():
+                return result_reply(self.frame.id, None)
             case _:
                 raise unasked(answer, SLUG)
+
+    def stream(self, task_id: str, context_id: str) -> Streaming:
+        """The stream in dotted's words: one answer to the request after the other."""
+        return Streaming(
+            frames=KindFrames(LOOKS, partial(result_data, self.frame.id), task_id, context_id),
+            broken=partial(broken_data, self.frame.id, ERRORS),
+        )
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal in dotted's words."""
@@ -103,10 +124,9 @@ def read(request: HttpRequest) -> DottedExchange:
 
 
 def _read_send(request: HttpRequest, frame: Frame) -> Operation:
-    sent = read_params(frame, _decode_send)
-    if sent.configuration is not None and sent.configuration.pushNotificationConfig is not None:
-        raise PushNotSupported()
-    return send_task(request, sent)
+    # Who wants no answer gets none: what it sends is carried out all the same.
+    streamed = frame.method in _STREAMS and frame.id is not msgspec.UNSET
+    return send_task(request, read_params(frame, _decode_send), SLUG, streamed=streamed)
 
 
 def _read_get(request: HttpRequest, frame: Frame) -> Operation:
@@ -118,8 +138,8 @@ def _read_cancel(request: HttpRequest, frame: Frame) -> Operation:
     return CancelTask(task_id=_task_id(named), reason=named.reason, agent=request.params.get("agent"))
 
 
-def _no_stream(request: HttpRequest, frame: Frame) -> Operation:
-    raise NotSupported(f"{frame.method} is not offered: the card says streaming false.")
+def _read_push(request: HttpRequest, frame: Frame) -> Operation:
+    return read_push(request, frame, SLUG)
 
 
 def _task_id(named: TaskShape) -> str:
@@ -132,11 +152,12 @@ def _task_id(named: TaskShape) -> str:
 # The published server speaks 0.3's names instead of its document's: both are taken.
 _READERS: Final[Mapping[str, Callable[[HttpRequest, Frame], Operation]]] = {
     "message.send": _read_send,
-    "message.stream": _no_stream,
+    "message.stream": _read_send,
     "task.get": _read_get,
     "task.cancel": _read_cancel,
     "message/send": _read_send,
-    "message/stream": _no_stream,
+    "message/stream": _read_send,
     "tasks/get": _read_get,
     "tasks/cancel": _read_cancel,
+    **dict.fromkeys(PUSH_METHODS, _read_push),
 }

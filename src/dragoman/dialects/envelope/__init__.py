@@ -9,6 +9,7 @@ from typing import Final
 
 from dragoman.dialects.dialect import Dialect, Level, Loss, Route
 from dragoman.dialects.envelope.card import FEATURES, owns_card, read_card, write_card
+from dragoman.dialects.envelope.dialogue import DIALOGUE
 from dragoman.dialects.envelope.errors import ERRORS
 from dragoman.dialects.envelope.inbound import CARD, MAILBOX, MESSAGES, TASK_PREFIX, read
 from dragoman.dialects.envelope.notices import notify
@@ -85,6 +86,7 @@ def make_dialect(*, lenient_ids: bool) -> Dialect:
             Route(method="GET", path="/agent-card.json", name=CARD, level=Level.BASE),
             Route(method="GET", path="/a2a/agent-card", name=CARD, level=Level.BASE),
         ),
+        dialogue=DIALOGUE,
         errors=ERRORS,
         read=partial(read, lenient_ids=lenient_ids),
         ask=ask,

@@ -37,13 +37,13 @@ from dragoman.dialects.envelope.wire import (
 from dragoman.dialects.hints import HINTS, read_hints, without_hints
 from dragoman.dialects.jsonrpc import header_text, require_json
 from dragoman.model.answers import Accepted, Answer, Card, Mail, Noted, Pong
+from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import DragomanError
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.objects import parts_of_object
 from dragoman.model.operations import (
-    Callback,
     GetCard,
     Operation,
     Ping,
@@ -51,7 +51,6 @@ from dragoman.model.operations import (
     ReadMail,
     ReportTask,
     SendTask,
-    Tells,
     Unreadable,
     Wait,
 )

@@ -20,6 +20,7 @@ from dragoman.dialects.envelope.wire import (
     PRIORITY_WORDS,
     REPLY_TO,
     STATES,
+    TRACEPARENT,
     UPDATE,
     envelope_of,
     messages_url,
@@ -56,7 +57,7 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
                 payload["message"] = outgoing.reason
             message_id = uuid_of(outgoing.task.id, "cancel")
             return _posted(outgoing, message_id, outgoing.at, UPDATE, payload)
-        case Verb.GET:
+        case Verb.GET | Verb.STREAM | Verb.SUBSCRIBE:
             return None
         case _ as never:
             assert_never(never)
@@ -120,12 +121,18 @@ def _assignment(outgoing: Outgoing, message: Message) -> HttpRequest:
     metadata: JsonObject = {**(asked.metadata or {}), **(message.metadata or {})}
     if outgoing.hub_url:
         metadata[REPLY_TO] = outgoing.hub_url
-    payload["metadata"] = {**metadata, HINTS: {**hints_of(task, 0), **conversation_of(task)}}
+    payload["metadata"] = {**metadata, HINTS: {**hints_of(task, 0), **conversation_of(task), **_trace_of(outgoing)}}
     message_id = uuid_of(task.id, message.id, "assignment")
     request = _posted(outgoing, message_id, sent_at, ASSIGNMENT, payload)
     # A message that continues is another one than that which began: it needs a key of its own.
     key = message_id if continues else task.id
     return msgspec.structs.replace(request, headers={**request.headers, b"idempotency-key": key.encode()})
+
+
+def _trace_of(outgoing: Outgoing) -> JsonObject:
+    """The trace, where no headers go along."""
+    parent = outgoing.headers.get(b"traceparent")
+    return {} if outgoing.endpoint.url is not None or parent is None else {TRACEPARENT: parent.decode()}
 
 
 def _posted(outgoing: Outgoing, message_id: str, at: datetime, kind: str, payload: JsonObject) -> HttpRequest:

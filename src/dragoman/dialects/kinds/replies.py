@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from dragoman.dialects.dialect import Heard, Outgoing
+from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.hints import HINTS, hints_of
 from dragoman.dialects.jsonrpc import RpcError, read_reply, unreadable
 from dragoman.dialects.kinds.objects import restored, wire_message
@@ -21,9 +21,10 @@ from dragoman.model.errors import (
     ContentRefused,
     DragomanError,
     InputRefused,
+    NotSupported,
     RateLimited,
 )
-from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, Sent, StatusChanged, TaskEvent
+from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.http import Headers, HttpReply
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 from dragoman.model.lifecycle import history_of
@@ -37,7 +38,10 @@ JSON_OR_STREAM: Final[Headers] = {
     # Some servers refuse a request whose Accept lacks one of these.
     b"accept": b"application/json, text/event-stream",
 }
+SENDING: Final = frozenset({Verb.SEND, Verb.STREAM})
+STREAMED: Final = frozenset({Verb.STREAM, Verb.SUBSCRIBE})
 MAX_KEY: Final = 256
+_NO_STREAM: Final = frozenset({-32601, -32004})
 _KEPT: Final[dict[int, type[DragomanError]]] = {-32602: InputRefused, -32005: ContentRefused}
 
 
@@ -71,21 +75,23 @@ def sent_once(outgoing: Outgoing) -> Headers:
     return {b"idempotency-key": key.encode()}
 
 
-def refused_by(reply: HttpReply, at: datetime) -> Heard | None:
+def refused_by(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard | None:
     """What the HTTP status alone says: that the agent is busy, or does not take the hub's credential."""
     if reply.status in (429, 503):
         kind = RateLimited if reply.status == 429 else AgentUnavailable
         wait_s = retry_after_s(reply.headers) or 1
         said = f"The agent answered HTTP {reply.status}."
-        return failed(at, kind(said, retry_after=wait_s, agent_status=reply.status))
+        return failed(outgoing, kind(said, retry_after=wait_s, agent_status=reply.status), at)
     if reply.status in (401, 403):
         said = f"The agent refused the hub's credential: HTTP {reply.status}."
-        return failed(at, AgentError(said, reason="agent_refused_hub", agent_status=reply.status))
+        return failed(outgoing, AgentError(said, reason="agent_refused_hub", agent_status=reply.status), at)
     return None
 
 
-def failed(at: datetime, error: DragomanError) -> Heard:
-    """The call ended with this error."""
+def failed(outgoing: Outgoing, error: DragomanError, at: datetime) -> Heard:
+    """The call ended with this error. To who only wanted to listen it says nothing of the task, and is raised."""
+    if outgoing.verb is Verb.SUBSCRIBE:
+        raise error
     return Heard(events=(StatusChanged(at=at, state=TaskState.FAILED, failure=error.failure()),), settled=True)
 
 
@@ -94,14 +100,24 @@ def error_of(error: RpcError) -> DragomanError:
     return _KEPT.get(error.code, AgentError)(error.message, agent_code=error.code)
 
 
-def heard_result(reply: HttpReply, at: datetime) -> JsonObject | Heard:
-    """The object that an answer holds, or what its refusal means. Raises BadAgentReply for what is neither."""
-    refused = refused_by(reply, at)
+def has_no_stream(outgoing: Outgoing, code: int) -> bool:
+    """Whether an error means that the stream that was asked for is not to be had, the call itself perhaps."""
+    return outgoing.verb in STREAMED and code in _NO_STREAM
+
+
+def heard_result(outgoing: Outgoing, reply: HttpReply, at: datetime) -> JsonObject | Heard:
+    """The object that an answer holds, or what its refusal means.
+
+    Raises BadAgentReply for what is neither, NotSupported where the agent has no streams.
+    """
+    refused = refused_by(outgoing, reply, at)
     if refused is not None:
         return refused
     result = read_reply(reply)
     if isinstance(result, RpcError):
-        return failed(at, error_of(result))
+        if has_no_stream(outgoing, result.code):
+            raise NotSupported(result.message)
+        return failed(outgoing, error_of(result), at)
     if not is_object(result):
         raise unreadable(reply)
     return result
@@ -114,14 +130,21 @@ def hear_object(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:
     """
     kind, inner = unwrapped(value)
     if kind == "task":
-        events, state, remote = read_task(_with_history(inner), at, known=history_of(outgoing.task))
-        return Heard(events=_restored(events), settled=state in FINAL or state in INTERRUPTED, remote=remote)
+        # Who asks again and again is shown what grows; that is all there is of what was told while nobody listened.
+        asks = outgoing.verb is Verb.GET
+        events, state, remote = read_task(with_history(inner), at, known=history_of(outgoing.task), unfinished=asks)
+        return Heard(events=restored_events(events), settled=state in FINAL or state in INTERRUPTED, remote=remote)
     if kind == "message":
         return _direct(outgoing, inner, at)
     raise BadAgentReply("The agent's answer is neither a task nor a message.", reason="invalid_response")
 
 
-def _with_history(task: JsonObject) -> JsonObject:
+def restored_events(events: Iterable[TaskEvent]) -> tuple[TaskEvent, ...]:
+    """The events with every part's own facts back in their place."""
+    return tuple([_restored_event(event) for event in events])
+
+
+def with_history(task: JsonObject) -> JsonObject:
     """The task with its turns where A2A has them: dotted agents call them messages, or both."""
     history: Json = task.get("history")
     if is_array(history) and history:
@@ -135,7 +158,7 @@ def _direct(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:
         raise BadAgentReply("The agent sent the caller's own message back.", reason="invalid_response")
     context_id: Json = value.get("contextId")
     return Heard(
-        events=_restored((MessageAdded(at=at, message=message, direct=True), _completed(at))),
+        events=restored_events((MessageAdded(at=at, message=message, direct=True), _completed(at))),
         settled=True,
         remote=Remote(context_id=context_id) if isinstance(context_id, str) and context_id else None,
     )
@@ -143,11 +166,6 @@ def _direct(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:
 
 def _completed(at: datetime) -> StatusChanged:
     return StatusChanged(at=at, state=TaskState.COMPLETED)
-
-
-def _restored(events: Iterable[TaskEvent]) -> tuple[TaskEvent, ...]:
-    """The events with every part's own facts back in their place."""
-    return tuple([_restored_event(event) for event in events])
 
 
 def _restored_event(event: TaskEvent) -> TaskEvent:
@@ -158,7 +176,7 @@ def _restored_event(event: TaskEvent) -> TaskEvent:
             return msgspec.structs.replace(event, message=_restored_holder(message))
         case StatusChanged(message=Message() as message):
             return msgspec.structs.replace(event, message=_restored_holder(message))
-        case StatusChanged() | Sent():
+        case StatusChanged() | Sent() | Watched():
             return event
 
 

@@ -10,7 +10,9 @@ import msgspec
 from dragoman.dialects.hints import read_hints, without_hints
 from dragoman.dialects.jsonrpc import header_text
 from dragoman.dialects.kinds.objects import MessageShape, read_message
+from dragoman.dialects.kinds.push import ConfigShape, callback_of
 from dragoman.dialects.refusals import details_of
+from dragoman.dialects.sse import last_seen
 from dragoman.dialects.uuids import uuid_of
 from dragoman.model.errors import DragomanError
 from dragoman.model.http import HttpRequest
@@ -30,7 +32,7 @@ class ConfigurationShape(msgspec.Struct, frozen=True, gc=False):
     acceptedOutputModes: list[str] | None = None  # noqa: N815 - the wire's own name
     historyLength: Count | None = None  # noqa: N815 - the wire's own name
     blocking: bool | None = None
-    pushNotificationConfig: JsonObject | None = None  # noqa: N815 - the wire's own name
+    pushNotificationConfig: ConfigShape | None = None  # noqa: N815 - the wire's own name
 
 
 NO_CONFIGURATION: Final = ConfigurationShape()
@@ -45,11 +47,17 @@ class SendShape(msgspec.Struct, frozen=True, gc=False):
     tenant: str | None = None  # the agent that is meant, where the URL names none
 
 
-def send_task(request: HttpRequest, asked: SendShape, extensions: tuple[str, ...] = ()) -> SendTask:
-    """The message as a task to be carried out. Raises BadParams."""
+def send_task(
+    request: HttpRequest, asked: SendShape, slug: str, *, streamed: bool = False, extensions: tuple[str, ...] = ()
+) -> SendTask:
+    """The message as a task to be carried out; `streamed`: its caller wants to hear all that happens.
+
+    Raises BadParams.
+    """
     said, configuration = asked.message, asked.configuration or NO_CONFIGURATION
+    config = configuration.pushNotificationConfig
     hints = read_hints(asked.metadata, said.metadata)
-    wait = Wait.NONE if configuration.blocking is False else Wait.END
+    wait = Wait.STREAM if streamed else Wait.NONE if configuration.blocking is False else Wait.END
     return SendTask(
         message=read_message(said, made_message_id(request), request.at),
         agent=request.params.get("agent") or asked.tenant or hints.agent,
@@ -60,11 +68,13 @@ def send_task(request: HttpRequest, asked: SendShape, extensions: tuple[str, ...
         priority=hints.priority,
         request_id=header_text(request, "X-Request-ID"),
         timeout_s=hints.timeout_s or (LATER_S if wait is Wait.NONE else WAITED_S),
+        callback=None if config is None else callback_of(config, slug),
         parent_id=hints.parent,
         title=hints.title,
         idempotency_key=header_text(request, "Idempotency-Key"),
         accepts=tuple(configuration.acceptedOutputModes or ()),
         extensions=extensions,
+        after=last_seen(request.headers) if streamed else None,
         metadata=without_hints(asked.metadata),
     )
 

@@ -29,7 +29,7 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
     push: bool
 
 
-OFFERED: Final = Offered(streaming=False, push=False)
+OFFERED: Final = Offered(streaming=True, push=True)
 
 _TRANSPORTS: Final = ("JSONRPC", "HTTP+JSON")  # the preferred one first
 _MODES: Final = ("text/plain", "application/json")

@@ -8,6 +8,7 @@ from dragoman.dialects.platform.card import FEATURES, owns_card, read_card, writ
 from dragoman.dialects.platform.errors import ERRORS
 from dragoman.dialects.platform.inbound import SLUG, TASK_PREFIX, owns_body, read
 from dragoman.dialects.platform.outbound import ask, hear
+from dragoman.dialects.platform.streams import PlatformListener
 
 _NOTHING: Final = "nothing"
 
@@ -52,7 +53,9 @@ DIALECT: Final = Dialect(
     routes=(
         Route(method="POST", path="/v1/a2a/call", name="call"),
         Route(method="POST", path="/v1/a2a/call/async", name="async"),
+        Route(method="POST", path="/v1/a2a/call/stream", name="stream"),
         Route(method="GET", path="/v1/a2a/call/{call}/status", name="status"),
+        Route(method="GET", path="/v1/a2a/call/{call}/stream", name="replay"),
         Route(method="POST", path="/v1/a2a/call/{call}/cancel", name="cancel"),
         Route(method="POST", path="/v1/a2a/registry", name="registry", body="admin"),
         Route(method="GET", path="/v1/a2a/discover", name="discover"),
@@ -64,6 +67,7 @@ DIALECT: Final = Dialect(
     read=read,
     ask=ask,
     hear=hear,
+    listen=PlatformListener,
     notify=callback_request,
     owns_card=owns_card,
     read_card=read_card,

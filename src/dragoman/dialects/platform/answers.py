@@ -18,7 +18,7 @@ from dragoman.dialects.platform.wire import (
 )
 from dragoman.dialects.refusals import error_headers, failure_of, text_of, wait_of
 from dragoman.dialects.times import between_ms, wire_time
-from dragoman.model.answers import AgentPage, Registered, Versions
+from dragoman.model.answers import Accepted, AgentPage, Registered, Versions
 from dragoman.model.errors import AgentError, DragomanError
 from dragoman.model.events import Usage
 from dragoman.model.http import JSON_TYPE, Headers, HttpReply, HttpRequest
@@ -56,7 +56,7 @@ def call_answer(task: Task) -> HttpReply:
     if task.state is TaskState.CANCELED:
         return json_reply(200, _shown(task, STATES[task.state]))
     if task.state in INTERRUPTED:
-        return _error_reply(task, _question(task))
+        return _error_reply(task, question_of(task))
     return _error_reply(task, failure_of(task))
 
 
@@ -84,9 +84,13 @@ def callback_request(notice: Notice) -> HttpRequest | None:
     return HttpRequest(method="POST", url=notice.url, headers=headers, body=_encode(body))
 
 
-def accepted(task: Task) -> HttpReply:
+def accepted(answer: Accepted) -> HttpReply:
     """The answer to a call that is carried out later: it is on disk."""
-    return json_reply(202, {"id": task.id, "call_id": task.id, "status": STATES[task.state]})
+    task = answer.task
+    body: JsonObject = {"id": task.id, "call_id": task.id, "status": STATES[task.state]}
+    if answer.estimate_ms is not None:
+        body["estimated_duration_ms"] = answer.estimate_ms
+    return json_reply(202, body)
 
 
 def refusal(call_id: str, at: datetime, error: DragomanError) -> HttpReply:
@@ -170,6 +174,11 @@ def usage_body(usage: Usage | None) -> JsonObject | None:
     return shown
 
 
+def result_of(task: Task) -> Json:
+    """The answer of a completed call, as one object."""
+    return task.result if task.result is not None else answer_object(output_of(task), None)
+
+
 def _completed(task: Task) -> CallAnswer:
     started = task.started_at or task.created_at
     ended = task.ended_at or task.updated_at
@@ -177,7 +186,7 @@ def _completed(task: Task) -> CallAnswer:
         id=task.id,
         call_id=task.id,
         status="completed",
-        result=task.result if task.result is not None else answer_object(output_of(task), None),
+        result=result_of(task),
         usage=usage_body(task.usage),
         timing=Timing(
             queued_at=wire_time(task.created_at),
@@ -237,7 +246,7 @@ def _shown(task: Task, status: str) -> CallAnswer:
     )
 
 
-def _question(task: Task) -> DragomanError:
+def question_of(task: Task) -> DragomanError:
     """A waiting caller cannot be asked back in this dialect: it gets the question, and may go on by the call's id."""
     asked = text_of(task.status_message)
     return AgentError(

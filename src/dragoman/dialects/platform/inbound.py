@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from dragoman.dialects.dialect import RPC, place_of, unasked
+from dragoman.dialects.dialect import RPC, Streaming, place_of, unasked
 from dragoman.dialects.jsonrpc import bad_field, header_text, require_json
 from dragoman.dialects.platform.answers import (
     accepted,
@@ -22,6 +22,7 @@ from dragoman.dialects.platform.answers import (
     versions_page,
 )
 from dragoman.dialects.platform.card import write_card
+from dragoman.dialects.platform.streams import frames_for
 from dragoman.dialects.platform.wire import (
     MAX_CALLBACK_HEADERS,
     AcceptedRequest,
@@ -29,6 +30,8 @@ from dragoman.dialects.platform.wire import (
     CallRequest,
     RegistryRequest,
 )
+from dragoman.dialects.sse import last_seen
+from dragoman.dialects.steps import read_steps
 from dragoman.model.agent import AgentStatus
 from dragoman.model.answers import (
     Accepted,
@@ -38,15 +41,16 @@ from dragoman.model.answers import (
     Registered,
     Versions,
 )
+from dragoman.model.callbacks import Callback
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import BadParams, DragomanError, NotJson, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
 from dragoman.model.objects import parts_of_object
 from dragoman.model.operations import (
-    Callback,
     CancelTask,
     Discover,
+    FollowTask,
     GetCard,
     GetTask,
     Operation,
@@ -63,6 +67,7 @@ Shape = TypeVar("Shape")
 SLUG: Final = "platform"
 TASK_PREFIX: Final = "a2a_call_"
 MAX_PAGE: Final = 100
+STREAMED_S: Final = 3600.0  # what a stream may take that names no time
 _POLLS: Final = frozenset({"status", "cancel"})  # they ask how a call stands, whatever became of it
 
 _decode_call = msgspec.json.Decoder(CallRequest).decode
@@ -98,8 +103,8 @@ class PlatformExchange(msgspec.Struct, frozen=True):
         match answer:
             case Task():
                 return call_status(answer) if self.request.route in _POLLS else call_answer(answer)
-            case Accepted(task=task):
-                return accepted(task)
+            case Accepted():
+                return accepted(answer)
             case AgentPage():
                 return agent_page(answer)
             case Card():
@@ -110,6 +115,10 @@ class PlatformExchange(msgspec.Struct, frozen=True):
                 return versions_page(answer)
             case _:
                 raise unasked(answer, SLUG)
+
+    def stream(self, task_id: str, context_id: str) -> Streaming:
+        """The stream in the platform's words."""
+        return frames_for(task_id)
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal in the platform's words, with the id the call would have had."""
@@ -133,11 +142,19 @@ def owns_body(body: JsonObject) -> bool:
 def _read_call(request: HttpRequest) -> Operation:
     require_json(request)
     accepted = request.route == "async"
+    streamed = request.route == "stream"
     call = decoded(_decode_accepted if accepted else _decode_call, request.body)
     continues = call.context is not None and call.context.continue_call_id is not None
     if call.skill is None and not continues and "agent" not in request.params:
         raise BadParams("skill: required", errors=[{"path": "skill", "message": "required"}])
     asked = _send_task(request, call)
+    if call.then:
+        if continues:
+            raise _bad("then", "steps follow a new call, not one that goes on")
+        asked = msgspec.structs.replace(asked, then=read_steps(call.then, "then"))
+    if streamed:
+        timeout_s, after = asked.timeout_s or STREAMED_S, last_seen(request.headers)
+        return msgspec.structs.replace(asked, wait=Wait.STREAM, timeout_s=timeout_s, after=after)
     return msgspec.structs.replace(asked, wait=Wait.NONE) if accepted else asked
 
 
@@ -250,6 +267,10 @@ def _read_status(request: HttpRequest) -> Operation:
     return GetTask(task_id=request.params["call"])
 
 
+def _read_replay(request: HttpRequest) -> Operation:
+    return FollowTask(task_id=request.params["call"], after=last_seen(request.headers) or 0, ended_ok=True)
+
+
 def _read_cancel(request: HttpRequest) -> Operation:
     return CancelTask(task_id=request.params["call"])
 
@@ -262,6 +283,8 @@ _READERS: Final[Mapping[str, Callable[[HttpRequest], Operation]]] = {
     "call": _read_call,
     RPC: _read_call,  # at a URL that it shares with dialects that are framed
     "async": _read_call,
+    "stream": _read_call,
+    "replay": _read_replay,
     "registry": _read_registry,
     "discover": _read_discover,
     "card": _read_card_request,

@@ -32,6 +32,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 _HEADERS: Final[Headers] = {b"content-type": JSON_TYPE, b"accept": JSON_TYPE}
+_STREAM_HEADERS: Final[Headers] = {b"content-type": JSON_TYPE, b"accept": b"text/event-stream, application/json"}
 _KEPT_CODES: Final[dict[str, type[DragomanError]]] = {
     "VALIDATION_ERROR": InputRefused,
     "SKILL_NOT_FOUND": SkillNotFound,
@@ -48,14 +49,15 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
     """The request for a platform agent; it cannot be polled."""
     url = outgoing.endpoint.url or ""
     match outgoing.verb:
-        case Verb.SEND:
+        case Verb.SEND | Verb.STREAM:
             body = _encode(_call_body(outgoing))
-            headers = {**_HEADERS, **outgoing.headers, b"idempotency-key": outgoing.task.id.encode()}
+            accept = _HEADERS if outgoing.verb is Verb.SEND else _STREAM_HEADERS
+            headers = {**accept, **outgoing.headers, b"idempotency-key": outgoing.task.id.encode()}
             return HttpRequest(method="POST", url=url, headers=headers, body=body)
         case Verb.CANCEL:
             body = _encode({"call_id": outgoing.task.id, "reason": outgoing.reason})
             return HttpRequest(method="POST", url=_cancel_url(url), headers={**_HEADERS, **outgoing.headers}, body=body)
-        case Verb.GET:
+        case Verb.GET | Verb.SUBSCRIBE:
             return None
         case _ as never:
             assert_never(never)
@@ -77,9 +79,14 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
         raise BadAgentReply(
             "The agent's answer has neither a result nor an error.", reason="invalid_response", agent_status=200
         )
-    chunk = ArtifactChunk(at=at, artifact=Artifact(id=RESULT_ARTIFACT, parts=_parts_of(body.get("result"))))
+    chunk = ArtifactChunk(at=at, artifact=Artifact(id=RESULT_ARTIFACT, parts=parts_of_result(body.get("result"))))
     done = StatusChanged(at=at, state=TaskState.COMPLETED, usage=usage)
     return Heard(events=(chunk, done), settled=True)
+
+
+def failed_heard(error: Json, at: datetime) -> Heard:
+    """What an agent's error says that came in the middle of its stream."""
+    return _failed(at, _error_of(HttpReply(status=200), error), None)
 
 
 def read_usage(value: Json) -> Usage | None:
@@ -99,7 +106,8 @@ def read_usage(value: Json) -> Usage | None:
 
 def _call_body(outgoing: Outgoing) -> JsonObject:
     task, asked = outgoing.task, outgoing.asked
-    options: JsonObject = {"timeout_ms": outgoing.timeout_ms, "priority": _word(asked.priority), "stream": False}
+    options: JsonObject = {"timeout_ms": outgoing.timeout_ms, "priority": _word(asked.priority)}
+    options["stream"] = outgoing.verb is Verb.STREAM
     known = None if task.remote is None else task.remote.context_id
     context: JsonObject = {"conversation_id": known or task.context_id}
     if asked.parent_id is not None:
@@ -125,7 +133,8 @@ def _input_of(outgoing: Outgoing) -> Json:
     return input_object(parts, None) if parts else {}
 
 
-def _parts_of(result: Json) -> tuple[Part, ...]:
+def parts_of_result(result: Json) -> tuple[Part, ...]:
+    """What an agent gave as its result, as parts."""
     if result is None:
         return ()
     return (Text(text=result),) if isinstance(result, str) else parts_of_object(result)

@@ -41,8 +41,17 @@ class CallbackTarget(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     headers: dict[str, str] | None = None
 
 
+class StepBody(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A step that follows a call; without an input it is given the result of the one before."""
+
+    skill: Id
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
+    agent: Id | None = None
+    input: JsonObject | None = None
+
+
 class CallRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The body of a call."""
+    """The body of a call. `then` is ours: the steps that follow it, those in a list at once."""
 
     skill: Id | None = None
     input: JsonObject | None = None
@@ -50,6 +59,7 @@ class CallRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     options: Options | None = None
     context: Context | None = None
     callback: CallbackTarget | None = None
+    then: list[StepBody | list[StepBody]] | None = None
 
 
 class AcceptedOptions(Options, frozen=True, kw_only=True, gc=False):

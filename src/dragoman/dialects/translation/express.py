@@ -9,13 +9,14 @@ from dragoman.dialects.dialect import RPC, Dialect, Exchange, Notice, Place, Ver
 from dragoman.dialects.hints import HINTS
 from dragoman.dialects.translation.understand import HUB, NOBODY, blank_task, outgoing
 from dragoman.model.agent import Agent, AgentCard
+from dragoman.model.callbacks import Callback
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import NotSupported
 from dragoman.model.events import Happened, Remote, StatusChanged, TaskEvent
 from dragoman.model.fit import Feature, fit_parts
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_array, is_object
-from dragoman.model.operations import Callback, CancelTask, GetTask, SendTask
+from dragoman.model.operations import CancelTask, GetTask, SendTask
 from dragoman.model.task import Task
 
 TIMEOUT_S: Final = 30.0  # what a hub allows a call that says nothing

@@ -4,7 +4,7 @@ import re
 from typing import Final
 from urllib.parse import quote
 
-from dragoman.hub.files import part_at
+from dragoman.hub.files import event_of, part_at, part_in
 from dragoman.hub.tasks import scope_of
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.content import Blob
@@ -33,7 +33,12 @@ def pages(store: Tasks, links: FileLinks, clock: Clock) -> tuple[Page, ...]:
             raise NotFound("There is no such file.")
         scope = Scope(tenant=found.tenant, principal=None) if signed else scope_of(caller)
         task = await store.load(scope, found.task_id) if scope.tenant == found.tenant else None
-        part = None if task is None else part_at(task, found)
+        number = event_of(found)
+        if number is not None and task is not None:
+            events = await store.events(found.task_id, number - 1, 1)
+            part = part_in(events[0].event, found.index) if events else None
+        else:
+            part = None if task is None else part_at(task, found)
         if not isinstance(part, Blob):
             raise NotFound("There is no such file.")
         return HttpReply(status=200, headers=_headers(part), body=part.raw)

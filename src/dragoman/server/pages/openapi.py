@@ -11,6 +11,7 @@ from dragoman.dialects.platform.card import PlatformCard
 from dragoman.dialects.platform.wire import CallAnswer, CallRequest, DiscoveredAgent, RegistryAnswer, RegistryRequest
 from dragoman.model.json import JsonObject
 from dragoman.server.pages.agents import AgentChange
+from dragoman.server.pages.deliveries import AddressSwitch, DeliveryItem, ReplayFilter
 from dragoman.server.pages.keys import NewKey, Rotation
 
 _REF: Final = "#/components/schemas/{name}"
@@ -24,6 +25,9 @@ _TYPES: Final = (
     AgentChange,
     NewKey,
     Rotation,
+    DeliveryItem,
+    ReplayFilter,
+    AddressSwitch,
 )
 _TEXT: Final = {"type": "string"}
 _ITEMS: Final = {
@@ -45,6 +49,14 @@ _FILTERS: Final[Mapping[str, str]] = {
     "max_p95_ms": "slowest 95th percentile; agents not measured yet pass",
     "min_availability": "0 to 1",
     "limit": "1 to 100, 20 if left out",
+    "cursor": "next_cursor of the page before",
+}
+_DELIVERY_FILTERS: Final[Mapping[str, str]] = {
+    "state": "pending, parked, disabled or delivered",
+    "url": "the address, whole",
+    "call": "the call that they tell of",
+    "since": "born at or after this time",
+    "limit": "1 to 100, 50 if left out",
     "cursor": "next_cursor of the page before",
 }
 _REFUSALS: Final[Mapping[int, str]] = {
@@ -77,7 +89,7 @@ def openapi(hub_url: str) -> JsonObject:
         "security": [{"key": []}],
         "paths": _paths(),
         "components": {
-            "schemas": {**components, "Discovery": _DISCOVERY, "Items": _ITEMS},
+            "schemas": {**components, "Discovery": _DISCOVERY, "Items": _ITEMS, "Deliveries": _DELIVERIES},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: ap_…"}},
         },
     }
@@ -103,6 +115,16 @@ _DISCOVERY: Final = {
         "agents": {"type": "array", "items": {"$ref": _REF.format(name="DiscoveredAgent")}},
         "total": {"type": "integer"},
         "total_exceeded": {"type": "boolean"},
+        "next_cursor": {"type": ["string", "null"]},
+    },
+}
+
+
+_DELIVERIES: Final = {
+    "type": "object",
+    "required": ["items", "next_cursor"],
+    "properties": {
+        "items": {"type": "array", "items": {"$ref": _REF.format(name="DeliveryItem")}},
         "next_cursor": {"type": ["string", "null"]},
     },
 }
@@ -149,6 +171,27 @@ def _paths() -> JsonObject:
         "/v1/keys/{key}": {"delete": _operation("Revoke a key", None, parameters=[key])},
         "/v1/keys/{key}/rotate": {
             "post": _operation("Make a key's successor", None, body="Rotation", parameters=[key], created=True)
+        },
+        "/v1/deliveries": {
+            "get": _operation(
+                "List callbacks and webhooks, newest first",
+                "Deliveries",
+                parameters=[_query(*each) for each in _DELIVERY_FILTERS.items()],
+            )
+        },
+        "/v1/deliveries/replay": {
+            "post": _operation("Send those that were given up once more", "Deliveries", body="ReplayFilter")
+        },
+        "/v1/deliveries/{delivery}/replay": {
+            "post": _operation("Send one once more", "DeliveryItem", parameters=[_path_parameter("delivery")])
+        },
+        "/v1/deliveries/{delivery}": {
+            "patch": _operation(
+                "Disable or enable its address",
+                "DeliveryItem",
+                body="AddressSwitch",
+                parameters=[_path_parameter("delivery")],
+            )
         },
         "/v1/settings": {"get": _operation("The settings in force", "Items")},
     }

@@ -1,0 +1,46 @@
+"""An agent's refusal in the form of the A2A family, over JSON-RPC or HTTP: what it means for the call."""
+
+from typing import Final
+
+from dragoman.model.errors import AgentError, ContentRefused, DragomanError, InputRefused
+from dragoman.model.json import JsonObject, is_array, is_object
+
+_NO_METHOD: Final = frozenset({-32601, -32004})
+_NO_METHOD_REASONS: Final = frozenset({"METHOD_NOT_FOUND", "UNSUPPORTED_OPERATION"})
+_NO_METHOD_STATUSES: Final = frozenset({404, 405, 501})
+
+
+def error_of(error: JsonObject, status: int = 200) -> DragomanError:
+    """The agent's error, in either framing: what the caller got wrong keeps that meaning, all else is its failure."""
+    said, code = error.get("message"), error.get("code")
+    message = said if isinstance(said, str) and said else "The agent gave no message."
+    framed = isinstance(code, int) and code < 0
+    facts: JsonObject = {"agent_code": code} if framed else {"agent_status": status}
+    reason = reason_of(error)
+    if reason is not None:
+        facts["agent_reason"] = reason
+    if status in (401, 403):
+        return AgentError(message, **facts, reason="agent_refused_hub")
+    if code == -32005 or reason == "CONTENT_TYPE_NOT_SUPPORTED" or status == 415:
+        return ContentRefused(message, **facts)
+    if code == -32602 or reason == "INVALID_PARAMS" or error.get("status") == "INVALID_ARGUMENT":
+        return InputRefused(message, **facts)
+    return AgentError(message, **facts)
+
+
+def reason_of(error: JsonObject) -> str | None:
+    """The name the agent gave its error, where it has the specification's form."""
+    for holder in (error.get("data"), error.get("details")):
+        for item in holder if is_array(holder) else ():
+            if is_object(item) and isinstance(item.get("reason"), str):
+                reason: str = item["reason"]
+                return reason
+    return None
+
+
+def lacks_method(error: JsonObject, status: int = 200) -> bool:
+    """Whether an error says that the agent does not do this at all; the name of an error counts before its number."""
+    reason, code = reason_of(error), error.get("code")
+    if reason is not None:
+        return reason in _NO_METHOD_REASONS
+    return code in _NO_METHOD or error.get("status") == "UNIMPLEMENTED" or status in _NO_METHOD_STATUSES

@@ -1,0 +1,126 @@
+"""How long a call will take, told from the skill's past: the median of its last completed calls.
+
+    a call ends ──► memory ──(every 10 s, and at the end)──► one row per skill
+    estimate    ◄── memory ◄──(the first time it is needed)──┘
+
+Failed and cancelled calls say nothing of how long work takes.
+A crash loses the last seconds of this, and nothing but an estimate hangs on it.
+"""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final, final
+
+from dragoman.hub.carry import Spawn
+from dragoman.model.operations import SendTask, Step
+from dragoman.model.states import TaskState
+from dragoman.model.task import Task
+from dragoman.ports.clock import Clock, Timer
+from dragoman.ports.store import Durations, Took
+
+LAST: Final = 100
+WRITTEN_S: Final = 10.0
+MOST_SKILLS: Final = 10_000  # remembered at once; the longest unused is read again when it is needed
+MOST_MS: Final = 2**32 - 1
+
+Kind = tuple[str, str, str]  # tenant, agent, skill
+
+
+@final
+class _History:
+    """The durations that are known of one skill, and whether those on disk are among them."""
+
+    __slots__ = ("is_whole", "last_ms")
+
+    def __init__(self) -> None:
+        self.last_ms: array[int] = array("I")
+        self.is_whole = False
+
+
+class Estimates:
+    """Remembers how long calls took, and says how long the next one will."""
+
+    def __init__(
+        self, *, store: Durations, clock: Clock, spawn: Spawn, unknown_s: float, most_skills: int = MOST_SKILLS
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._spawn = spawn
+        self._unknown_ms = round(unknown_s * 1000)
+        self._most_skills = most_skills
+        self._known: OrderedDict[Kind, _History] = OrderedDict()
+        self._changed: set[Kind] = set()
+        self._timer: Timer | None = None
+
+    def ended(self, task: Task) -> None:
+        """Learn from one call that has ended."""
+        if task.state is not TaskState.COMPLETED or task.ended_at is None:
+            return
+        took_ms = (task.ended_at - (task.started_at or task.created_at)).total_seconds() * 1000
+        kind = (task.tenant, task.agent_id, task.skill or "")
+        last_ms = self._history(kind).last_ms
+        last_ms.append(min(max(round(took_ms), 0), MOST_MS))
+        del last_ms[:-LAST]
+        self._changed.add(kind)
+        if self._timer is None:
+            self._timer = self._clock.call_at(self._clock.monotonic() + WRITTEN_S, self._write_soon)
+
+    async def estimate_ms(self, task: Task) -> int:
+        """How long this call will take, its steps included; never longer than it may.
+
+        Of a skill that never completed a call nothing is known: it counts as long as a waiting call may take.
+        """
+        took_ms = await self._usual_ms(task.tenant, task.agent_id, task.skill)
+        for step in task.asked.then:
+            side_by_side = (step,) if isinstance(step, Step) else step
+            took_ms += max([await self._usual_ms(task.tenant, each.agent, each.skill) for each in side_by_side])
+        return min(took_ms, _limit_ms(task.asked))
+
+    async def write(self) -> None:
+        """Put what was learnt since the last time on disk."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        changed, self._changed = self._changed, set()
+        histories: list[Took] = []
+        for kind in changed:
+            last_ms = await self._read(kind)
+            histories.append(Took(tenant=kind[0], agent_id=kind[1], skill=kind[2], last_ms=tuple(last_ms)))
+        if histories:
+            await self._store.put_took(histories)
+
+    async def _usual_ms(self, tenant: str, agent_id: str | None, skill: str | None) -> int:
+        if agent_id is None:
+            return self._unknown_ms
+        known = sorted(await self._read((tenant, agent_id, skill or "")))
+        return known[len(known) // 2] if known else self._unknown_ms
+
+    async def _read(self, kind: Kind) -> Sequence[int]:
+        """All that is known of a skill: what is on disk is older than what memory has."""
+        history = self._history(kind)
+        if not history.is_whole:
+            earlier = await self._store.took(*kind)
+            if not history.is_whole:
+                history.last_ms[:0] = array("I", earlier)
+                del history.last_ms[:-LAST]
+                history.is_whole = True
+        return history.last_ms
+
+    def _history(self, kind: Kind) -> _History:
+        history = self._known.get(kind)
+        if history is None:
+            history = self._known[kind] = _History()
+            if len(self._known) > self._most_skills:
+                self._changed.discard(self._known.popitem(last=False)[0])
+        else:
+            self._known.move_to_end(kind)
+        return history
+
+    def _write_soon(self) -> None:
+        self._timer = None
+        self._spawn(self.write())
+
+
+def _limit_ms(asked: SendTask) -> int:
+    return MOST_MS if asked.timeout_s is None else round(asked.timeout_s * 1000)

@@ -1,0 +1,29 @@
+"""Where a task is told of, and how much of it."""
+
+from enum import StrEnum
+
+import msgspec
+
+from dragoman.model.json import JsonObject
+
+
+class Tells(StrEnum):
+    """What a callback is told: only the end, every change of state, or every event."""
+
+    END = "end"
+    STATES = "states"
+    EVENTS = "events"
+
+
+class Callback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a task is told of: a URL, or an agent by its endpoint or mailbox; `sender` is by whom, if it names one."""
+
+    id: str
+    dialect: str
+    url: str | None = None
+    agent_id: str | None = None
+    sender: str | None = None
+    tells: Tells = Tells.END
+    headers: dict[str, str] | None = None
+    token: str | None = None
+    auth: JsonObject | None = None
