@@ -15,8 +15,9 @@ from dragoman.model.agent import Binding, Endpoint
 from dragoman.model.answers import CallbackList, Done
 from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.content import Blob
-from dragoman.model.errors import BadAgentReply, CallbackNotFound, NotSupported, TaskNotFound
+from dragoman.model.errors import CallbackNotFound, NotSupported, TaskNotFound
 from dragoman.model.events import ArtifactChunk, Happened
+from dragoman.model.fit import Feature
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.operations import (
     DeleteCallback,
@@ -30,7 +31,7 @@ from dragoman.model.operations import (
 )
 from dragoman.model.states import TaskState
 from tests.dialects.goldens import AT, HUB, LATER
-from tests.dialects.kind_world import asked, outgoing, posted, read, refusal, rpc_body, sent
+from tests.dialects.kind_world import outgoing, posted, read, refusal, rpc_body, sent
 from tests.dialects.stream_world import WHEN, framed, frames_of, items_of, moved, open_task, piece, said, told
 
 MESSAGE: Final[dict[str, Any]] = {
@@ -329,44 +330,19 @@ def test_a_config_is_shown_and_taken_away_over_http() -> None:
 # -- calling agents
 
 
-def test_an_agent_is_asked_for_streams_by_the_methods_of_0_3() -> None:
+def test_an_agent_is_asked_for_a_stream_and_never_subscribed_to() -> None:
     task = open_task(remote={"task_id": "T"})
-    call = outgoing(DIALECT, Verb.SUBSCRIBE, task)
-    request, body = asked(DIALECT, call)
-    assert (body["method"], body["params"]) == ("tasks/resubscribe", {"id": "T"})
-    assert b"text/event-stream" in request.headers[b"accept"]
-    assert DIALECT.ask(outgoing(DIALECT, Verb.SUBSCRIBE, open_task())) is None
+    assert DIALECT.ask(outgoing(DIALECT, Verb.SUBSCRIBE, task)) is None
+    assert DIALECT.ask(_rest_outgoing(Verb.SUBSCRIBE)) is None
     assert DIALECT.ask(outgoing(DIALECT, Verb.STREAM, task, version=LEGACY)) is None
-    assert DIALECT.ask(outgoing(DIALECT, Verb.SUBSCRIBE, task, version=LEGACY)) is None
+    assert Feature.SUBSCRIBE not in DIALECT.features
+    assert Feature.STREAM in DIALECT.features
 
 
 def _rest_outgoing(verb: Verb, version: str | None = None) -> Outgoing:
     call = outgoing(DIALECT, verb, open_task(remote={"task_id": "a:b/c"}), version=version)
     endpoint = Endpoint(dialect="a2a-0.3", binding=Binding.HTTP, url="http://agent.test/base/", version=version)
     return msgspec.structs.replace(call, endpoint=endpoint)
-
-
-def test_an_agent_over_http_is_subscribed_to_by_post_and_where_that_is_refused_by_get() -> None:
-    call = _rest_outgoing(Verb.SUBSCRIBE)
-    request = DIALECT.ask(call)
-    assert request is not None
-    assert (request.method, request.url) == ("POST", "http://agent.test/base/v1/tasks/a%3Ab%2Fc:subscribe")
-    with pytest.raises(BadAgentReply) as raised:
-        DIALECT.hear(call, HttpReply(status=405, body=b"Method Not Allowed"), LATER)
-    version = raised.value.details["try_version"]
-    again = _rest_outgoing(Verb.SUBSCRIBE, version)
-    request = DIALECT.ask(again)
-    assert request is not None
-    assert (request.method, request.url, request.body) == (
-        "GET",
-        "http://agent.test/base/v1/tasks/a%3Ab%2Fc:subscribe",
-        b"",
-    )
-    with pytest.raises(NotSupported):
-        DIALECT.hear(again, HttpReply(status=405, body=b"Method Not Allowed"), LATER)
-    get = DIALECT.ask(_rest_outgoing(Verb.GET, version))
-    assert get is not None
-    assert get.url == "http://agent.test/base/v1/tasks/a%3Ab%2Fc"
 
 
 def test_an_agent_over_http_without_the_path_of_streams_has_none() -> None:

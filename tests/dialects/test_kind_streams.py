@@ -273,18 +273,6 @@ def test_a_plain_answer_to_a_request_for_a_stream_is_taken(wire: str) -> None:
     assert dialect_of(wire).hear(outgoing(wire, Verb.STREAM, open_task()), reply, LATER).settled
 
 
-@pytest.mark.parametrize("wire", [V03, REST])
-def test_an_error_instead_of_a_subscription_says_nothing_of_the_task(wire: str) -> None:
-    task = open_task(remote={"task_id": "T"})
-    error = {"code": -32603, "message": "busy"}
-    body = error if wire == REST else {"jsonrpc": "2.0", "id": "1", "error": error}
-    for status in (500 if wire == REST else 200, 503):
-        with pytest.raises(Exception, match=r"busy|503"):
-            dialect_of(wire).hear(
-                outgoing(wire, Verb.SUBSCRIBE, task), HttpReply(status=status, body=json.dumps(body).encode()), LATER
-            )
-
-
 def _is_base64(raw: bytes) -> bool:
     return is_encoded_twice(b64encode(raw).decode())
 

@@ -333,37 +333,22 @@ def test_an_agent_that_answers_a_request_for_a_stream_with_a_message_is_shown_as
 
 
 @OFFICIAL
-def test_a_stream_that_breaks_off_is_taken_up_again(hub: HubProcess, wire: str) -> None:
+def test_an_agent_whose_stream_breaks_off_is_asked_how_far_it_is_and_not_subscribed_to(
+    hub: HubProcess, wire: str
+) -> None:
     with kind_streamer(wire) as agent:
         agent.instead["get"] = 200, {"result": agent.task("working", "High ")}
         with called(hub, V03, joined(hub, agent)) as stream:
-            first = agent.next_call()
-            first.task("working")
-            first.piece("High ")
-            first.hang_up()
-            second = agent.next_call()
-            assert second.verb == "subscribe"
-            second.task("working", text="High ")
-            second.piece("water", append=True, last=True)
-            second.done()
+            call = agent.next_call()
+            call.task("working")
+            call.piece("High ")
+            call.hang_up()
+            eventually(lambda: "get" in agent.asked, "the agent is asked how far it is")
+            agent.instead["get"] = 200, {"result": agent.task("completed", "High water")}
             items = list(stream)
     assert text(V03, items) == "High water"
     assert state(V03, items[-1]) == "completed"
-
-
-def test_an_agent_over_http_that_takes_subscribers_by_get_is_found_out(hub: HubProcess) -> None:
-    with kind_streamer(REST) as agent:
-        agent.instead["get"] = 200, {"result": agent.task("working")}
-        agent.refuses_post = True
-        with called(hub, V03, joined(hub, agent)) as stream:
-            first = agent.next_call()
-            first.task("working")
-            first.hang_up()
-            second = agent.next_call()
-            assert (second.verb, second.method) == ("subscribe", "GET")
-            second.task("completed", text="High water")
-            second.hang_up()
-            assert text(V03, list(stream)) == "High water"
+    assert "subscribe" not in agent.asked
 
 
 def test_a_dotted_agent_whose_stream_breaks_off_is_asked_how_far_it_is(hub: HubProcess) -> None:

@@ -88,7 +88,6 @@ class KindStreamer:
         self.asked: list[str] = []  # the verbs
         self.instead: dict[str, tuple[int, Said]] = {}  # by verb: an answer that is no stream
         self.cancelled = threading.Event()
-        self.refuses_post = False  # of subscribers
         self.methods = frozenset(METHODS)  # of JSON-RPC, that it knows
 
     def next_call(self) -> KindCall:
@@ -162,8 +161,6 @@ def kind_streamer(wire: str) -> Generator[KindStreamer]:
                 return self._plain(body, *refusal(-32601))
             if verb == "cancel":
                 agent.cancelled.set()
-            if verb == "subscribe" and agent.refuses_post and self.command == "POST":
-                return self._plain(body, *refusal(-32601, 405))
             if verb in agent.instead:
                 return self._plain(body, *agent.instead[verb])
             if verb not in ("stream", "subscribe"):

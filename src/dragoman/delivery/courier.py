@@ -33,6 +33,7 @@ from dragoman.model.operations import Wait
 from dragoman.model.secret import Secret
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.net.client import IDLE_S
 from dragoman.net.errors import NetError
 from dragoman.observe.trace import trace_headers
 from dragoman.ports.clock import Clock
@@ -109,12 +110,12 @@ class HttpCourier:
                     events: Sequence[TaskEvent] = coalesced(heard.events)
                     if not begun or heard.remote not in (None, remote):
                         remote = heard.remote
-                        events = (msgspec.structs.replace(sent, remote=remote), *events)
+                        events = (msgspec.structs.replace(sent, remote=remote), *_at_work(opened.task, heard, events))
                     begun = True
                     yield Delivered(events=tuple(events), settled=heard.settled)
                     if heard.settled:
                         return
-            if self._can_ask(call.endpoint):
+            if _can_ask(call.endpoint):
                 return
             error: DragomanError = AgentError("The agent's stream ended before its answer.", reason="stream_ended")
         except NotSupported:
@@ -126,7 +127,7 @@ class HttpCourier:
             return
         except DragomanError as broken:
             late = isinstance(broken, AgentTimeout) and self._clock.monotonic() >= call.deadline
-            if begun and not late and self._can_ask(call.endpoint):
+            if begun and not late and _can_ask(call.endpoint):
                 return
             error = broken
         failed = self._failed(error)
@@ -288,8 +289,14 @@ class HttpCourier:
             raise NotSupported("The agent has no streams.")
         listener = dialect.listen(outgoing)
         request = self._signed(dialect, request, call.agent, outgoing.task.id)
+        # A silent target that can be asked is asked before long; another has all the time that the call has.
+        idle_s = IDLE_S if _can_ask(outgoing.endpoint) else call.deadline - self._clock.monotonic()
         answers = self._wire.stream(
-            request, agent_id=call.agent.id, deadline=call.deadline, timeout_ms=int(call.timeout_s * 1000)
+            request,
+            agent_id=call.agent.id,
+            deadline=call.deadline,
+            timeout_ms=int(call.timeout_s * 1000),
+            idle_s=idle_s,
         )
         async with aclosing(answers) as pieces:
             async for piece in pieces:
@@ -344,9 +351,6 @@ class HttpCourier:
         self._remember(endpoint, version)
         return msgspec.structs.replace(outgoing, endpoint=msgspec.structs.replace(endpoint, version=version))
 
-    def _can_ask(self, endpoint: Endpoint) -> bool:
-        return Feature.GET in endpoint.features or Feature.SUBSCRIBE in endpoint.features
-
     def _note_silent(self, endpoint: Endpoint) -> None:
         if len(self._silent) >= VERSIONS:
             self._silent.clear()
@@ -399,6 +403,18 @@ class HttpCourier:
             return request
         signature = self._credentials.signature(agent, call_id, request.body)
         return msgspec.structs.replace(request, headers={**request.headers, **signature})
+
+
+def _can_ask(endpoint: Endpoint) -> bool:
+    return Feature.GET in endpoint.features or Feature.SUBSCRIBE in endpoint.features
+
+
+def _at_work(task: Task, heard: Heard, events: Sequence[TaskEvent]) -> Sequence[TaskEvent]:
+    """The first that a target tells: whoever tells something works, also where it does not say so."""
+    said = heard.settled or any(isinstance(event, StatusChanged) for event in events)
+    if said or not events or task.state is not TaskState.SUBMITTED:
+        return events
+    return (StatusChanged(at=events[0].at, state=TaskState.WORKING), *events)
 
 
 def _together(heard: Sequence[Heard]) -> Heard:

@@ -55,14 +55,14 @@ class Wire:
             raise told(error, agent_id, timeout_ms) from None
 
     async def stream(
-        self, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int
+        self, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int, idle_s: float
     ) -> AsyncGenerator[HttpReply | Sequence[SseEvent]]:
         """The events of the agent's answer, those that have gathered together; or the whole reply, if it is no stream.
 
         Raises AgentUnavailable, AgentTimeout, BadAgentReply.
         """
         try:
-            async with self._client.stream(request, deadline=deadline, follow_slash=True) as answer:
+            async with self._client.stream(request, deadline=deadline, idle_s=idle_s, follow_slash=True) as answer:
                 if answer.status != 200 or not is_stream(answer.headers):
                     body = await self._whole(answer.chunks)
                     yield HttpReply(status=answer.status, headers=answer.headers, body=body)

@@ -23,7 +23,7 @@ DIALECT: Final = Dialect(
     name="a2a_v03",
     slug=V03,
     task_prefix="task-",
-    features=features_of(streaming=True),
+    features=features_of(V03, streaming=True),
     losses=(
         *(
             Loss(facet=facet, becomes=f"metadata.dragoman.{facet} of the message", hinted=True)

@@ -24,16 +24,17 @@ HEADERS: Final[Headers] = {**JSON_OR_STREAM, b"a2a-version": VERSION.encode()}
 _METHODS: Final = {
     Verb.SEND: "message/send",
     Verb.STREAM: "message/stream",
-    Verb.SUBSCRIBE: "tasks/resubscribe",
     Verb.GET: "tasks/get",
     Verb.CANCEL: "tasks/cancel",
 }
 
 
 def ask_rpc(outgoing: Outgoing) -> HttpRequest | None:
-    """The request for one verb; without the agent's own task id there is nothing to get, to hear of or to cancel."""
+    """The request for one verb; without the agent's own task id there is nothing to get or to cancel."""
     task, asked = outgoing.task, outgoing.asked
     headers = {**HEADERS, **outgoing.headers}
+    if outgoing.verb is Verb.SUBSCRIBE:
+        return None  # `features_of` says why.
     if outgoing.verb in SENDING and outgoing.message is not None:
         params = sent_params(outgoing, outgoing.message)
         headers |= sent_once(outgoing)

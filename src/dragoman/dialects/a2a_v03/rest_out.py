@@ -16,7 +16,6 @@ from dragoman.dialects.jsonrpc import RpcError, unreadable
 from dragoman.dialects.kinds import (
     JSON_OR_STREAM,
     SENDING,
-    STREAMED,
     error_of,
     failed,
     has_no_stream,
@@ -27,7 +26,7 @@ from dragoman.dialects.kinds import (
 )
 from dragoman.dialects.protojson import camelled
 from dragoman.dialects.shapes import may_hold_doubles, whole_numbers
-from dragoman.model.errors import BadAgentReply, DragomanError, NotSupported
+from dragoman.model.errors import DragomanError, NotSupported
 from dragoman.model.http import Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 
@@ -37,7 +36,6 @@ _CODES: Final = {name: code for code, names in NAMES.items() for name in names}
 _STATUS_CODES: Final = {404: -32001, 409: -32002, 415: -32005, 422: -32602, 501: -32004}
 _PYTHON: Final = (b"uvicorn", b"hypercorn")  # how servers name themselves whose SDK encodes files twice
 _NO_STREAM: Final = frozenset({404, 405, 501})
-BY_GET: Final = "0.3-get"  # the version of an endpoint that takes subscribers by GET alone
 _FORM: Final = "an answer of A2A 0.3 over HTTP"
 
 _decode = msgspec.json.Decoder().decode
@@ -45,7 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def ask_rest(outgoing: Outgoing) -> HttpRequest | None:
-    """The request for one verb; without the agent's own task id there is nothing to get, to hear of or to cancel."""
+    """The request for one verb; without the agent's own task id there is nothing to get or to cancel."""
     asked, remote = outgoing.asked, outgoing.task.remote
     base = f"{(outgoing.endpoint.url or '').rstrip('/')}/v1"
     headers = {**HEADERS, **outgoing.headers}
@@ -58,17 +56,14 @@ def ask_rest(outgoing: Outgoing) -> HttpRequest | None:
         body = _encode(proto_params(sent_params(outgoing, outgoing.message)))
         verb = "stream" if outgoing.verb is Verb.STREAM else "send"
         return HttpRequest(method="POST", url=f"{base}/message:{verb}", headers=headers, body=body)
-    if remote is None or remote.task_id is None:
+    if outgoing.verb is Verb.SUBSCRIBE or remote is None or remote.task_id is None:
         return None
     # An id is the agent's own business: a colon or a slash in it must not be taken for ours.
     task = f"{base}/tasks/{quote(remote.task_id, safe='')}"
     if outgoing.verb is Verb.CANCEL:
         return HttpRequest(method="POST", url=f"{task}:cancel", headers=headers, body=b"{}")
-    subscribes = outgoing.verb is Verb.SUBSCRIBE
-    if subscribes and outgoing.endpoint.version != BY_GET:
-        return HttpRequest(method="POST", url=f"{task}:subscribe", headers=headers, body=b"{}")
     del headers[b"content-type"]
-    return HttpRequest(method="GET", url=f"{task}:subscribe" if subscribes else task, headers=headers)
+    return HttpRequest(method="GET", url=task, headers=headers)
 
 
 def hear_rest(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
@@ -76,16 +71,16 @@ def hear_rest(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
 
     So does an agent that has no streams, or takes subscribers by another method of HTTP than the one it was asked by.
     """
-    refused = refused_by(outgoing, reply, at)
+    refused = refused_by(reply, at)
     if refused is not None:
         return refused
     body = _object_in(reply)
-    if outgoing.verb in STREAMED and reply.status >= 400:
+    if outgoing.verb is Verb.STREAM and reply.status >= 400:
         _require_stream(outgoing, reply, body)
     if body is None:
         raise unreadable(reply, _FORM)
     if reply.status >= 400:
-        return failed(outgoing, _error_in(body, reply), at)
+        return failed(at, _error_in(body, reply))
     if may_hold_doubles(reply.body):
         body = whole_numbers(body)
     twice = reply.headers.get(b"server", b"").startswith(_PYTHON)
@@ -110,10 +105,8 @@ def answers_rest_probe(reply: HttpReply) -> bool:
 
 
 def _require_stream(outgoing: Outgoing, reply: HttpReply, body: JsonObject | None) -> None:
-    """Raises NotSupported where an answer says that there are no streams, BadAgentReply where there may be one yet."""
+    """Raises NotSupported where an answer says that there are no streams."""
     error = None if body is None else _rpc_error(body, reply)
-    if reply.status == 405 and outgoing.verb is Verb.SUBSCRIBE and outgoing.endpoint.version != BY_GET:
-        raise BadAgentReply("The agent takes no POST there.", reason="wrong_method", try_version=BY_GET)
     unknown_task = error is not None and error.code == -32001 and outgoing.task.remote is not None
     if reply.status in _NO_STREAM and not unknown_task:
         raise NotSupported("The agent has no streams.")

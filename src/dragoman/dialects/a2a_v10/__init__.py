@@ -24,7 +24,7 @@ DIALECT: Final = Dialect(
     name="a2a_v10",
     slug=V10,
     task_prefix="task-",
-    features=features_of(streaming=True),
+    features=features_of(V10, streaming=True),
     losses=(
         *(
             Loss(facet=facet, becomes=f"metadata.dragoman.{facet} of the message", hinted=True)

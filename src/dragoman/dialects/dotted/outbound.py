@@ -73,7 +73,7 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     So does an agent that does not know the method by its first name: under the other it may. One that knows no name of
     streams may know all else by the first names, so the two are found out one by one.
     """
-    refused = refused_by(outgoing, reply, at)
+    refused = refused_by(reply, at)
     if refused is not None:
         return refused
     result = read_reply(reply)
@@ -83,7 +83,7 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
             raise BadAgentReply(result.message, reason="unknown_method", agent_code=result.code, try_version=other)
         if has_no_stream(outgoing, result.code):
             raise NotSupported(result.message)
-        return failed(outgoing, error_of(result), at)
+        return failed(at, error_of(result))
     if not is_object(result):
         raise unreadable(reply)
     return hear_object(outgoing, result, at)

@@ -24,7 +24,6 @@ from dragoman.dialects.kinds.push import ConfigShape, callback_of, config_object
 from dragoman.dialects.kinds.replies import (
     JSON_OR_STREAM,
     SENDING,
-    STREAMED,
     error_of,
     failed,
     has_no_stream,
@@ -56,7 +55,6 @@ __all__ = [
     "PUSH_METHODS",
     "SENDING",
     "STATUS",
-    "STREAMED",
     "ConfigShape",
     "ConfigurationShape",
     "Count",

@@ -39,7 +39,6 @@ JSON_OR_STREAM: Final[Headers] = {
     b"accept": b"application/json, text/event-stream",
 }
 SENDING: Final = frozenset({Verb.SEND, Verb.STREAM})
-STREAMED: Final = frozenset({Verb.STREAM, Verb.SUBSCRIBE})
 MAX_KEY: Final = 256
 _NO_STREAM: Final = frozenset({-32601, -32004})
 _KEPT: Final[dict[int, type[DragomanError]]] = {-32602: InputRefused, -32005: ContentRefused}
@@ -75,23 +74,21 @@ def sent_once(outgoing: Outgoing) -> Headers:
     return {b"idempotency-key": key.encode()}
 
 
-def refused_by(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard | None:
+def refused_by(reply: HttpReply, at: datetime) -> Heard | None:
     """What the HTTP status alone says: that the agent is busy, or does not take the hub's credential."""
     if reply.status in (429, 503):
         kind = RateLimited if reply.status == 429 else AgentUnavailable
         wait_s = retry_after_s(reply.headers) or 1
         said = f"The agent answered HTTP {reply.status}."
-        return failed(outgoing, kind(said, retry_after=wait_s, agent_status=reply.status), at)
+        return failed(at, kind(said, retry_after=wait_s, agent_status=reply.status))
     if reply.status in (401, 403):
         said = f"The agent refused the hub's credential: HTTP {reply.status}."
-        return failed(outgoing, AgentError(said, reason="agent_refused_hub", agent_status=reply.status), at)
+        return failed(at, AgentError(said, reason="agent_refused_hub", agent_status=reply.status))
     return None
 
 
-def failed(outgoing: Outgoing, error: DragomanError, at: datetime) -> Heard:
-    """The call ended with this error. To who only wanted to listen it says nothing of the task, and is raised."""
-    if outgoing.verb is Verb.SUBSCRIBE:
-        raise error
+def failed(at: datetime, error: DragomanError) -> Heard:
+    """The call ended with this error."""
     return Heard(events=(StatusChanged(at=at, state=TaskState.FAILED, failure=error.failure()),), settled=True)
 
 
@@ -102,7 +99,7 @@ def error_of(error: RpcError) -> DragomanError:
 
 def has_no_stream(outgoing: Outgoing, code: int) -> bool:
     """Whether an error means that the stream that was asked for is not to be had, the call itself perhaps."""
-    return outgoing.verb in STREAMED and code in _NO_STREAM
+    return outgoing.verb is Verb.STREAM and code in _NO_STREAM
 
 
 def heard_result(outgoing: Outgoing, reply: HttpReply, at: datetime) -> JsonObject | Heard:
@@ -110,14 +107,14 @@ def heard_result(outgoing: Outgoing, reply: HttpReply, at: datetime) -> JsonObje
 
     Raises BadAgentReply for what is neither, NotSupported where the agent has no streams.
     """
-    refused = refused_by(outgoing, reply, at)
+    refused = refused_by(reply, at)
     if refused is not None:
         return refused
     result = read_reply(reply)
     if isinstance(result, RpcError):
         if has_no_stream(outgoing, result.code):
             raise NotSupported(result.message)
-        return failed(outgoing, error_of(result), at)
+        return failed(at, error_of(result))
     if not is_object(result):
         raise unreadable(reply)
     return result

@@ -20,7 +20,6 @@ V03: Final = "a2a-0.3"
 FEATURES: Final = frozenset(
     {Feature.ANSWERS, Feature.GET, Feature.CANCEL, Feature.CONTINUE, Feature.PARTS, Feature.INLINE}
 )
-STREAMING: Final = frozenset({Feature.STREAM, Feature.SUBSCRIBE})
 MAX_SKILLS: Final = 100
 MAX_TAGS: Final = 50
 MAX_EXAMPLE: Final = 4096
@@ -39,9 +38,15 @@ _RANKS: Final = {
 }
 
 
-def features_of(*, streaming: bool) -> frozenset[Feature]:
-    """What an official agent offers, given what its card says of streams."""
-    return FEATURES | STREAMING if streaming else FEATURES
+def features_of(dialect: str, *, streaming: bool) -> frozenset[Feature]:
+    """What an official agent of that version offers, given what its card says of streams."""
+    if not streaming:
+        return FEATURES
+    if dialect == V03:
+        # Not subscribed to: in the published SDK every subscriber is one more who writes what is said into the task,
+        # which then has it twice. A task whose stream broke off is asked for instead.
+        return FEATURES | {Feature.STREAM}
+    return FEATURES | {Feature.STREAM, Feature.SUBSCRIBE}
 
 
 def owns_v10_card(card: JsonObject) -> bool:
@@ -132,8 +137,8 @@ def _v03_endpoints(card: JsonObject) -> list[Endpoint]:
 
 
 def _endpoint(card: JsonObject, version: str, binding: Binding, url: str, tenant: str | None) -> Endpoint:
-    features = features_of(streaming=flag(member(card, "capabilities"), "streaming"))
     dialect = f"a2a-{version}"
+    features = features_of(dialect, streaming=flag(member(card, "capabilities"), "streaming"))
     if (dialect, binding) == (V03, Binding.HTTP):
         # Its SDKs disagree about how bytes are encoded there, and nothing tells them apart; all of them read links.
         features -= {Feature.INLINE}
