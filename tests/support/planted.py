@@ -34,6 +34,7 @@ BUGS: Final[Mapping[str, Plant]] = {
         planted_streams.stream_end_swallowed,
         planted_streams.reader_kept,
         planted_streams.reader_unbounded,
+        planted_streams.reader_waited_for,
         planted_streams.resumed_one_early,
         planted_streams.resumed_one_late,
         planted_streams.exits_at_once,

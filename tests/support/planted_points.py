@@ -139,9 +139,9 @@ def in_stream(passing: int) -> None:
     stream, point = Wire.stream, Point(passing)
 
     async def watched(
-        wire: Wire, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int
+        wire: Wire, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int, idle_s: float
     ) -> AsyncGenerator[HttpReply | Sequence[SseEvent]]:
-        pieces = stream(wire, request, agent_id=agent_id, deadline=deadline, timeout_ms=timeout_ms)
+        pieces = stream(wire, request, agent_id=agent_id, deadline=deadline, timeout_ms=timeout_ms, idle_s=idle_s)
         async with aclosing(pieces) as real:
             async for piece in real:
                 await point.passed()

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
@@ -16,7 +17,7 @@ from dragoman.hub import reader
 from dragoman.model.call import OpenedCall
 from dragoman.model.events import StatusChanged
 from dragoman.model.task import Task
-from dragoman.ports.bus import Grown, task_topic
+from dragoman.ports.bus import Grown, Lost, Said, task_topic
 from dragoman.ports.courier import Delivered
 from dragoman.ports.store import Growth, Raced
 from dragoman.server import app, protocol
@@ -25,6 +26,8 @@ from dragoman.server.run import DrainingServer
 from tests.support.planting import put_in_place, serve_on
 
 EARLY_S: Final = 0.05
+BEHIND: Final = 8
+WAITED_S: Final = 0.1
 TASKS: Final = "asyncio tasks:"
 
 
@@ -74,6 +77,18 @@ def reader_unbounded(_: int) -> None:
     """What a reader does not take is kept for it, however much it is."""
     put_in_place(reader, "MOST_EVENTS", sys.maxsize)
     put_in_place(reader, "MOST_BYTES", sys.maxsize)
+
+
+def reader_waited_for(_: int) -> None:
+    """Everybody waits a little for a reader that is behind."""
+    hear = reader.Reader._hear  # pyright: ignore[reportPrivateUsage] - there is no seam
+
+    def patient(self: reader.Reader, said: Said | Lost) -> None:
+        if len(self._heard) > BEHIND:  # pyright: ignore[reportPrivateUsage] - there is no seam
+            time.sleep(WAITED_S)
+        hear(self, said)
+
+    put_in_place(reader.Reader, "_hear", patient)
 
 
 def resumed_one_early(_: int) -> None:

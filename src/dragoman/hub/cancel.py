@@ -72,7 +72,8 @@ class Canceller:
 
     def _is_being_named(self, task: Task, agent: Agent) -> bool:
         """Whether the task is on its way to a target that will say at once by which name it can be cancelled there."""
-        if task.state is not TaskState.WORKING or task.asked.wait is not Wait.NONE:
+        carried = task.state is TaskState.WORKING or task.id in self._tasks.live
+        if not carried or task.asked.wait is Wait.END:
             return False
         unnamed = task.remote is None or task.remote.task_id is None
         return unnamed and Feature.GET in self._registry.endpoint_of(agent).features

@@ -65,10 +65,11 @@ class TaskBook:
         self._owing = owing  # told when a callback has to be delivered
         self.live: dict[str, Task] = {}  # tasks this replica carries now
 
-    async def open(self, call: AdmittedCall, once: Once | None = None) -> OpenedCall | Task:
+    async def open(self, call: AdmittedCall, once: Once | None = None, *, claimed: bool = False) -> OpenedCall | Task:
         """Open the call's task; or the task that an earlier call with the same key made.
 
-        A call that steps follow is opened with the job of the whole, which keeps on whose behalf it goes on.
+        `claimed`: nobody waits for it, and it is carried here all the same. A call that steps follow is opened with the
+        job of the whole, which keeps on whose behalf it goes on.
 
         Raises IdempotencyConflict, Overloaded.
         """
@@ -86,7 +87,7 @@ class TaskBook:
         opening = Opening(
             task=task,
             # What nobody waits for is for the worker, the most urgent first.
-            job=_worker_job(call) if accepted else self._call_job,
+            job=_worker_job(call) if accepted and not claimed else self._call_job,
             durable=accepted or asked.idempotency_key is not None or call.durable,
             once=once,
             alias=None if asked.alias is None else _alias_of(task.caller_id, sender_of(asked), asked.alias),
@@ -99,7 +100,7 @@ class TaskBook:
             if found is None:
                 raise TaskNotFound(call_id=opened.task_id)
             return found
-        if not accepted:
+        if not accepted or claimed:
             self.live[task.id] = task
         return OpenedCall(call=call, task=task)
 

@@ -42,12 +42,21 @@ class Worker:
         self._work = work
         self._resting = 0
         self._slotted: set[asyncio.Task[None]] = set()
+        self._drained = False  # nothing waits in the queue, as far as is known here
         self._woken = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
         """There is, or will be, something to do."""
+        self._drained = False
         self._woken.set()
+
+    def slot(self) -> "Slot | None":
+        """A slot for work that need not go through the queue; none where something waits there, or all are taken."""
+        if not self._drained or self._free <= 0:
+            return None
+        self._free -= 1
+        return Slot(self)
 
     def adopt(self, work: Coroutine[None, None, None]) -> None:
         """Let this run beside the jobs, and end with them."""
@@ -78,9 +87,10 @@ class Worker:
                 self._woken.clear()
                 free = max(0, min(self._free, BATCH))
                 jobs = await self._store.lease((self._queue,), free, self._owner) if free else ()
+                self._drained = len(jobs) < free and not self._woken.is_set()
                 for job in jobs:
                     self._free -= 1
-                    self.adopt(self._carried_out(job))
+                    self.adopt(self.in_slot(self._work(job), job.task_id))
                 if not jobs:
                     await self._nap()
         finally:
@@ -99,16 +109,38 @@ class Worker:
         except TimeoutError:
             pass
 
-    async def _carried_out(self, job: Job) -> None:
+    def give_back(self) -> None:
+        """A slot is free again."""
+        self._free += 1
+        self._woken.set()
+
+    async def in_slot(self, work: Awaitable[None], call_id: str = "") -> None:
+        """Do the work of a slot that was taken for it, and give the slot back."""
         task = asyncio.current_task()
         try:
             if task is not None:
                 self._slotted.add(task)
-            await self._work(job)
+            await work
         except Exception:
-            LOG.exception("a job broke", extra={"fields": {"queue": job.queue, "call_id": job.task_id}})
+            LOG.exception("a job broke", extra={"fields": {"queue": self._queue, "call_id": call_id}})
         finally:
             if task is not None:
                 self._slotted.discard(task)
-            self._free += 1
-            self._woken.set()
+            self.give_back()
+
+
+class Slot:
+    """A place among the jobs that run; used once, or given back."""
+
+    __slots__ = ("_worker",)
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def use(self, work: Coroutine[None, None, None]) -> None:
+        """Have this done in it."""
+        self._worker.adopt(self._worker.in_slot(work))
+
+    def give_back(self) -> None:
+        """It is not needed."""
+        self._worker.give_back()

@@ -32,6 +32,7 @@ from dragoman.hub.outbox import Outbox
 from dragoman.hub.registry import Registry
 from dragoman.hub.reports import Reports
 from dragoman.hub.reprobe import Reprobe
+from dragoman.hub.sending import Sending
 from dragoman.hub.take_up import TakeUp
 from dragoman.hub.tasks import TaskBook
 from dragoman.hub.validate import Schemas
@@ -210,24 +211,30 @@ async def build(
     )
     followed = queue(WORKFLOWS, slots=AT_ONCE, work=workflows.carry)
     callbacks = queue(CALLBACKS, slots=settings.callbacks.at_once, work=outbox.deliver)
-    hub = Hub(
+    sending = Sending(
         store=store,
         bus=bus,
         clock=clock,
-        registry=registry,
         admission=admission,
         earlier=earlier,
         tasks=tasks,
         carrier=carrier,
         canceller=canceller,
+        estimates=estimates,
+        queue=queued,
+        followed=followed.wake,
+        draining=lambda: drain.draining,
+    )
+    hub = Hub(
+        store=store,
+        bus=bus,
+        registry=registry,
+        tasks=tasks,
+        sending=sending,
+        canceller=canceller,
         reports=Reports(store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller),
         watching=Watching(registry=registry, tasks=tasks),
         happenings=Happenings(store=store, bus=bus, clock=clock),
-        estimates=estimates,
-        adopt=queued.adopt,
-        accepted=queued.wake,
-        followed=followed.wake,
-        draining=lambda: drain.draining,
     )
     return Built(
         hub=hub,
