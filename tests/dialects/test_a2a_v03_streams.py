@@ -98,7 +98,7 @@ def test_the_frames_are_answers_to_the_request_with_the_objects_of_0_3() -> None
     assert data[0]["result"]["kind"] == "task"
     assert data[0]["result"]["status"] == {"state": "submitted", "timestamp": "2026-01-12T10:00:00.000Z"}
     working = {"state": "working", "timestamp": WHEN, "message": {**said_there, **ids}}
-    done = {"state": "completed", "timestamp": WHEN, "message": {**said_there, **ids}}
+    done = {"state": "completed", "timestamp": WHEN}
     assert [each["result"] for each in data[1:]] == [
         {"kind": "status-update", **ids, "status": working, "final": False},
         {"kind": "artifact-update", **ids, "artifact": artifact, "append": False, "lastChunk": True},

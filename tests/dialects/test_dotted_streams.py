@@ -56,7 +56,7 @@ def test_the_frames_are_those_of_0_3_with_the_objects_of_dotted() -> None:
     assert others == [
         {"kind": "status-update", **ids, "status": working, "final": False},
         {"kind": "artifact-update", **ids, "artifact": artifact, "append": False, "lastChunk": True},
-        {"kind": "status-update", **ids, "status": {**working, "state": "completed"}, "final": True},
+        {"kind": "status-update", **ids, "status": {"state": "completed", "timestamp": WHEN}, "final": True},
     ]
 
 

@@ -23,7 +23,15 @@ from dragoman.dialects.dialect import Dialect, Heard, Notice, Outgoing, Verb
 from dragoman.model.agent import Agent, Endpoint
 from dragoman.model.call import AdmittedCall, OpenedCall
 from dragoman.model.callbacks import Callback, Tells
-from dragoman.model.errors import AgentError, AgentTimeout, BadAgentReply, BadParams, DragomanError, NotSupported
+from dragoman.model.errors import (
+    AgentError,
+    AgentTimeout,
+    AgentUnavailable,
+    BadAgentReply,
+    BadParams,
+    DragomanError,
+    NotSupported,
+)
 from dragoman.model.events import Happened, Sent, StatusChanged, TaskEvent
 from dragoman.model.fit import Feature
 from dragoman.model.http import Headers, HttpReply, HttpRequest
@@ -130,6 +138,8 @@ class HttpCourier:
             if begun and not late and _can_ask(call.endpoint):
                 return
             error = broken
+            if begun and isinstance(broken, AgentUnavailable):
+                error = AgentError("The agent broke off in the middle of its answer.", reason="stream_ended")
         failed = self._failed(error)
         yield Delivered(events=(failed,) if begun else (sent, failed), settled=True)
 

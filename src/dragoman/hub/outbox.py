@@ -32,7 +32,7 @@ LOG: Final = logging.getLogger("dragoman.hub")
 # Seconds before each further attempt, ±20 %.
 WAITS_S: Final = (5, 300, 1800, 7200, 18_000, 36_000, 36_000)
 FAILING: Final = timedelta(days=5)  # so long without one success, and an address is disabled
-GIVEN_BACK_S: Final = 30.0
+GIVEN_BACK_S: Final = 5.0
 WRITTEN_AGAIN_S: Final = 1.0
 
 

@@ -67,6 +67,8 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
     if messages:
         changes["messages"] = (*task.messages, *messages)
     get = changes.get
+    if get("state") in FINAL:
+        _fold_end(changes, task, events)
     if get("state") is TaskState.COMPLETED and "result" not in changes:
         changes["result"] = lone_object(
             _answer(
@@ -138,6 +140,13 @@ def _fold_status(changes: JsonObject, event: StatusChanged, before: TaskState) -
     if event.state in FINAL:
         changes["ended_at"] = event.at
         changes["failure"] = event.failure
+
+
+def _fold_end(changes: JsonObject, task: Task, events: Sequence[TaskEvent]) -> None:
+    """An end that says nothing: what was said on the way is over, unless it is the only answer there is."""
+    last = events[-1]
+    if isinstance(last, StatusChanged) and last.message is None and (changes.get("artifacts") or task.artifacts):
+        changes["status_message"] = None
 
 
 def _fold_sent(changes: JsonObject, event: Sent, task: Task) -> None:

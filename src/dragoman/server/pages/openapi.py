@@ -8,7 +8,14 @@ import msgspec
 
 from dragoman import __version__
 from dragoman.dialects.platform.card import PlatformCard
-from dragoman.dialects.platform.wire import CallAnswer, CallRequest, DiscoveredAgent, RegistryAnswer, RegistryRequest
+from dragoman.dialects.platform.wire import (
+    AcceptedRequest,
+    CallAnswer,
+    CallRequest,
+    DiscoveredAgent,
+    RegistryAnswer,
+    RegistryRequest,
+)
 from dragoman.model.json import JsonObject
 from dragoman.server.pages.agents import AgentChange
 from dragoman.server.pages.deliveries import AddressSwitch, DeliveryItem, ReplayFilter
@@ -17,6 +24,7 @@ from dragoman.server.pages.keys import NewKey, Rotation
 _REF: Final = "#/components/schemas/{name}"
 _TYPES: Final = (
     CallRequest,
+    AcceptedRequest,
     CallAnswer,
     RegistryRequest,
     RegistryAnswer,
@@ -89,7 +97,13 @@ def openapi(hub_url: str) -> JsonObject:
         "security": [{"key": []}],
         "paths": _paths(),
         "components": {
-            "schemas": {**components, "Discovery": _DISCOVERY, "Items": _ITEMS, "Deliveries": _DELIVERIES},
+            "schemas": {
+                **components,
+                "Accepted": _ACCEPTED,
+                "Discovery": _DISCOVERY,
+                "Items": _ITEMS,
+                "Deliveries": _DELIVERIES,
+            },
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: ap_…"}},
         },
     }
@@ -108,6 +122,23 @@ def card_schema(hub_url: str) -> JsonObject:
     }
 
 
+_ACCEPTED: Final = {
+    "type": "object",
+    "required": ["id", "call_id", "status", "estimated_duration_ms"],
+    "properties": {
+        "id": {"type": "string"},
+        "call_id": {"type": "string"},
+        "status": {"type": "string"},
+        "estimated_duration_ms": {"type": "integer"},
+    },
+}
+_LAST_SEEN: Final = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "description": "Go on after this event; without it from the beginning.",
+    "schema": _TEXT,
+}
 _DISCOVERY: Final = {
     "type": "object",
     "required": ["agents", "total", "next_cursor"],
@@ -145,7 +176,19 @@ def _paths() -> JsonObject:
                 },
             ),
         },
+        "/v1/a2a/call/stream": {
+            "post": _streamed("Call an agent and hear what happens", body="CallRequest"),
+        },
+        "/v1/a2a/call/async": {
+            "post": _operation("Hand a call over", "Accepted", body="AcceptedRequest", done=202),
+        },
         "/v1/a2a/call/{call}/status": {"get": _operation("How a call stands", "CallAnswer", parameters=[call])},
+        "/v1/a2a/call/{call}/stream": {
+            "get": _streamed("What happened in a call, and what happens", parameters=[call, _LAST_SEEN]),
+        },
+        "/v1/a2a/call/{call}/cancel": {
+            "post": _operation("Stop a call", "CallAnswer", parameters=[call], more={409: "The call has ended."}),
+        },
         "/v1/a2a/registry": {
             "post": _operation("Register an agent", "RegistryAnswer", body="RegistryRequest", created=True)
         },
@@ -211,6 +254,14 @@ _PUBLIC: Final[Mapping[str, str]] = {
 }
 
 
+def _streamed(summary: str, *, body: str | None = None, parameters: list[JsonObject] | None = None) -> JsonObject:
+    """An operation that is answered by events."""
+    operation = _operation(summary, None, body=body, parameters=parameters)
+    events = "Events: start, progress and chunk, then complete or error, then done; each with its number as id."
+    operation["responses"]["200"] = {"description": events, "content": {"text/event-stream": {"schema": _TEXT}}}
+    return operation
+
+
 def _operation(
     summary: str,
     answer: str | None,
@@ -218,16 +269,17 @@ def _operation(
     body: str | None = None,
     parameters: list[JsonObject] | None = None,
     created: bool = False,
+    done: int = 200,
     more: Mapping[int, str] | None = None,
 ) -> JsonObject:
     shape: JsonObject = {"$ref": _REF.format(name=answer)} if answer else {"type": "object"}
-    done: JsonObject = {"description": "Done.", "content": {"application/json": {"schema": shape}}}
+    said: JsonObject = {"description": "Done.", "content": {"application/json": {"schema": shape}}}
     refusal: JsonObject = {"application/json": {"schema": {"$ref": _REF.format(name="CallAnswer")}}}
     operation: JsonObject = {
         "summary": summary,
         "responses": {
-            "200": done,
-            **({"201": done} if created else {}),
+            str(done): said,
+            **({"201": said} if created else {}),
             **{
                 str(status): {"description": text, "content": refusal}
                 for status, text in sorted({**_REFUSALS, **(more or {})}.items())
