@@ -1,16 +1,18 @@
 """`dragoman agents ls|show|pause|resume|rm|versions`: the registry, for owners and administrators."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import click
 
 from dragoman.cli.completion import agents
-from dragoman.cli.find import agent_item, items_of, pages
+from dragoman.cli.find import agent_item, items_of
 from dragoman.cli.fitting import schema_lines
 from dragoman.cli.hub import segment
 from dragoman.cli.output import Output
+from dragoman.cli.paging import paged, show_page
 from dragoman.cli.session import common, confirm, current_hub, current_output
-from dragoman.cli.table import Column, Kind, chosen, show_facts, show_rows
+from dragoman.cli.table import Column, Kind, chosen, show_facts
 from dragoman.model.json import JsonObject, is_array, is_object
 
 COLUMNS: Final = (
@@ -50,24 +52,14 @@ def command() -> None:
 @command.command("ls", epilog="Example: dragoman agents ls --status active --columns id,status")
 @click.option("--status", metavar="STATE", help="Only those in this state.")
 @click.option("--q", metavar="WORDS", help="Words in names, descriptions and skills.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many.")
-@click.option("--cursor", metavar="CURSOR", help="Where an earlier page ended.")
-@click.option("--columns", metavar="A,B,C", help="The fields to show.")
+@paged(50)
 @common
 def ls(status: str | None, q: str | None, limit: int, cursor: str | None, columns: str | None) -> None:
     """List agents."""
     output = current_output()
     picked = chosen(COLUMNS, SHOWN, columns)
-    query = {name: value for name, value in (("status", status), ("q", q), ("cursor", cursor)) if value}
-    found, following = pages(current_hub(output), "/v1/agents", query, limit=limit)
-    if output.json:
-        output.document({"items": found, "next_cursor": following})
-        return
-    show_rows(output, found, picked)
-    if following:
-        output.note(f"more: --cursor {following}")
-    elif not found:
-        output.note("no agent is registered\nnext: dragoman register URL")
+    query = {"status": status, "q": q, "cursor": cursor}
+    show_page(output, "/v1/agents", query, picked, limit=limit, ending=_ending)
 
 
 @command.command("show", epilog="Example: dragoman agents show agt_editor")
@@ -134,6 +126,10 @@ def versions(agent: str) -> None:
         return
     for version in found:
         output.answer(str(version))
+
+
+def _ending(found: Sequence[JsonObject]) -> str | None:
+    return None if found else "no agent is registered\nnext: dragoman register URL"
 
 
 def _change(agent: str, status: str, said: str) -> None:

@@ -1,7 +1,9 @@
 """`dragoman deliveries ls|replay|enable|disable`: callbacks and webhooks, what became of them, and a second chance."""
 
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 import click
@@ -10,8 +12,9 @@ from dragoman.cli.fault import Fault, not_found, wrong_usage
 from dragoman.cli.find import items_of, pages
 from dragoman.cli.hub import Hub, segment
 from dragoman.cli.output import Output
+from dragoman.cli.paging import paged, show_page
 from dragoman.cli.session import common, confirm, current_hub, current_output
-from dragoman.cli.table import Column, Kind, chosen, show_rows
+from dragoman.cli.table import Column, Kind, chosen
 from dragoman.cli.times import DURATION, moment
 from dragoman.model.json import JsonObject, is_object
 
@@ -49,9 +52,7 @@ def command() -> None:
 @click.option("--since", metavar="2h|TIME", help="Only those born since then.")
 @click.option("--url", metavar="URL", help="Only those to this address.")
 @click.option("--call", metavar="ID", help="Only those that tell of this call.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many.")
-@click.option("--cursor", metavar="CURSOR", help="Where an earlier page ended.")
-@click.option("--columns", metavar="A,B,C", help="The fields to show.")
+@paged(50)
 @common
 def ls(
     state: str | None,
@@ -65,19 +66,9 @@ def ls(
     """List deliveries, newest first."""
     output = current_output()
     picked = chosen(COLUMNS, SHOWN, columns)
-    named = (("state", state), ("since", _time(since)), ("url", url), ("call", call), ("cursor", cursor))
-    query = {name: value for name, value in named if value}
-    found, following = pages(current_hub(output), "/v1/deliveries", query, limit=limit)
-    if output.json:
-        output.document({"items": found, "next_cursor": following})
-        return
-    show_rows(output, found, picked)
-    if following:
-        output.note(f"more: --cursor {following}")
-    elif not found:
-        output.note(_nothing(filtered=bool(query)))
-    elif any(item.get("state") in GIVEN_UP for item in found):
-        output.note("next: dragoman deliveries replay ID, or --all")
+    query = {"state": state, "since": _time(since), "url": url, "call": call, "cursor": cursor}
+    ending = partial(_ending, filtered=any(query.values()))
+    show_page(output, "/v1/deliveries", query, picked, limit=limit, ending=ending)
 
 
 @command.command("replay", epilog="Example: dragoman deliveries replay --all --state parked --yes")
@@ -174,6 +165,13 @@ def _show(output: Output, item: JsonObject, said: str) -> None:
 
 def _unknown(delivery: str) -> Fault:
     return not_found("NOT_FOUND", f'no delivery "{delivery}"', next="dragoman deliveries ls")
+
+
+def _ending(found: Sequence[JsonObject], *, filtered: bool) -> str | None:
+    if not found:
+        return _nothing(filtered=filtered)
+    given_up = any(item.get("state") in GIVEN_UP for item in found)
+    return "next: dragoman deliveries replay ID, or --all" if given_up else None
 
 
 def _nothing(*, filtered: bool) -> str:

@@ -12,8 +12,9 @@ from dragoman.cli.fault import wrong_usage
 from dragoman.cli.find import one_of, pages
 from dragoman.cli.hub import Hub, segment
 from dragoman.cli.output import Output
+from dragoman.cli.paging import paged, show_page
 from dragoman.cli.session import common, confirm, current_hub, current_output
-from dragoman.cli.table import Column, Kind, chosen, show_facts, show_rows
+from dragoman.cli.table import Column, Kind, chosen, show_facts
 from dragoman.cli.times import DURATION, moment
 from dragoman.model.json import JsonObject
 
@@ -64,22 +65,13 @@ def create(
 
 
 @command.command("ls", epilog="Example: dragoman keys ls --columns key_id,name,expires_at")
-@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most so many.")
-@click.option("--cursor", metavar="CURSOR", help="Where an earlier page ended.")
-@click.option("--columns", metavar="A,B,C", help="The fields to show.")
+@paged(100)
 @common
 def ls(limit: int, cursor: str | None, columns: str | None) -> None:
     """List keys; their secrets are never shown again."""
     output = current_output()
     picked = chosen(COLUMNS, SHOWN, columns)
-    query = {"cursor": cursor} if cursor else {}
-    found, following = pages(current_hub(output), "/v1/keys", query, limit=limit)
-    if output.json:
-        output.document({"items": found, "next_cursor": following})
-        return
-    show_rows(output, found, picked)
-    if following:
-        output.note(f"more: --cursor {following}")
+    show_page(output, "/v1/keys", {"cursor": cursor}, picked, limit=limit)
 
 
 @command.command("rotate", epilog="Example: dragoman keys rotate k7f2Qx0aZ91b --overlap 24h")

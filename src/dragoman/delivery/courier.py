@@ -96,7 +96,7 @@ class HttpCourier:
             sent = Sent(at=at, agent_id=opened.call.agent.id, attempt=opened.attempt)
             return Delivered(events=(sent, self._failed(error)), settled=True)
         sent = Sent(at=at, agent_id=opened.call.agent.id, attempt=opened.attempt, remote=heard.remote)
-        return Delivered(events=(sent, *heard.events), settled=heard.settled)
+        return Delivered(events=(sent, *_at_work(opened, at, heard.events)), settled=heard.settled)
 
     def streams(self, opened: OpenedCall) -> bool:
         """Whether the target tells of the call event by event; not if its only reader waits for the end."""
@@ -118,7 +118,7 @@ class HttpCourier:
                     events: Sequence[TaskEvent] = coalesced(heard.events)
                     if not begun or heard.remote not in (None, remote):
                         remote = heard.remote
-                        events = (msgspec.structs.replace(sent, remote=remote), *_at_work(opened.task, heard, events))
+                        events = (msgspec.structs.replace(sent, remote=remote), *_at_work(opened, at, events))
                     begun = True
                     yield Delivered(events=tuple(events), settled=heard.settled)
                     if heard.settled:
@@ -419,12 +419,19 @@ def _can_ask(endpoint: Endpoint) -> bool:
     return Feature.GET in endpoint.features or Feature.SUBSCRIBE in endpoint.features
 
 
-def _at_work(task: Task, heard: Heard, events: Sequence[TaskEvent]) -> Sequence[TaskEvent]:
-    """The first that a target tells: whoever tells something works, also where it does not say so."""
-    said = heard.settled or any(isinstance(event, StatusChanged) for event in events)
-    if said or not events or task.state is not TaskState.SUBMITTED:
+def _at_work(opened: OpenedCall, at: datetime, events: Sequence[TaskEvent]) -> Sequence[TaskEvent]:
+    """The first that a target tells, after the word that it works: whoever has taken a call does.
+
+    Not where somebody waits for nothing but the end, nor where the target says so itself.
+    """
+    wait = opened.call.operation.wait
+    if opened.task.state is not TaskState.SUBMITTED or wait is Wait.END:
         return events
-    return (StatusChanged(at=events[0].at, state=TaskState.WORKING), *events)
+    first = events[0] if events else None
+    says_so = isinstance(first, StatusChanged) and first.state is TaskState.WORKING
+    if says_so or (wait is Wait.STREAM and (first is None or isinstance(first, StatusChanged))):
+        return events
+    return (StatusChanged(at=at, state=TaskState.WORKING), *events)
 
 
 def _together(heard: Sequence[Heard]) -> Heard:
