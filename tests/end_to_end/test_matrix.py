@@ -10,7 +10,6 @@ from contextlib import ExitStack
 
 import pytest
 
-from dragoman.dialects import DIALECTS
 from dragoman.dialects.dialect import Dialect
 from dragoman.model.fit import Feature
 from tests.support.hub import HubProcess, running_hub
@@ -23,9 +22,12 @@ from tests.support.matrix import (
     TEXT,
     TIMED_OUT,
     UNKNOWN,
+    MatrixWorld,
     Words,
     agent_of,
     caller_of,
+    cell_name,
+    cells,
     comes_back,
     hosts,
     is_told_to_stop,
@@ -33,38 +35,13 @@ from tests.support.matrix import (
 from tests.support.speaking import FAILURE, QUESTION, Caller, Content, Seen, StubAgent
 
 PATIENCE_S = 20.0
-CELLS = [
-    (caller, target, operation)
-    for caller in DIALECTS.values()
-    for target in DIALECTS.values()
-    for operation in OPERATIONS
-]
 
 
-class World:
-    """One hub, a caller of each dialect, and agents as they are needed."""
+class World(MatrixWorld[Caller, StubAgent]):
+    """Callers that wait for answers, and agents that give them."""
 
     def __init__(self, hub: HubProcess, stack: ExitStack) -> None:
-        self.hub = hub
-        self._stack = stack
-        self._callers: dict[str, Caller] = {}
-        self._agents: dict[str, tuple[str, StubAgent]] = {}
-
-    def caller(self, dialect: Dialect) -> Caller:
-        """The caller that speaks a dialect."""
-        if dialect.slug not in self._callers:
-            self._callers[dialect.slug] = caller_of(dialect)(self.hub.url, self.hub.token or "")
-        return self._callers[dialect.slug]
-
-    def agent(self, dialect: Dialect) -> tuple[str, StubAgent]:
-        """An agent that speaks a dialect, and its id at the hub."""
-        if dialect.slug not in self._agents:
-            stub = self._stack.enter_context(agent_of(dialect)())
-            body = {"agent_card": stub.card, "id": f"stub-{dialect.slug}", "dialect": dialect.slug}
-            reply = self.hub.request("POST", "/v1/a2a/registry", body)
-            assert reply.status == 201, reply.body
-            self._agents[dialect.slug] = (reply.json["id"], stub)
-        return self._agents[dialect.slug]
+        super().__init__(hub, stack, caller_of, lambda dialect: agent_of(dialect)())
 
 
 @pytest.fixture(scope="module")
@@ -75,15 +52,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
         yield World(hub, stack)
 
 
-def _name(value: object) -> str:
-    return value.slug if isinstance(value, Dialect) else str(value)
-
-
 @pytest.mark.req("X-01")
 @pytest.mark.req("X-03")
 @pytest.mark.req("X-05")
 @pytest.mark.req("X-23")
-@pytest.mark.parametrize(("caller", "target", "operation"), CELLS, ids=_name)
+@pytest.mark.parametrize(("caller", "target", "operation"), cells(OPERATIONS), ids=cell_name)
 def test_a_caller_of_any_dialect_and_an_agent_of_any_other(
     world: World, caller: Dialect, target: Dialect, operation: str
 ) -> None:

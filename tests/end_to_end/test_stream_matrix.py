@@ -15,50 +15,24 @@ from typing import Final
 
 import pytest
 
-from dragoman.dialects import DIALECTS
 from dragoman.dialects.dialect import Dialect
 from tests.support.callers.envelope import EndpointCaller
 from tests.support.following import FINAL, Followed, Follower, Piece, cut_off, follower_of
 from tests.support.handing import hand_over, is_outcome, receiver
 from tests.support.hub import HubProcess, running_hub
-from tests.support.matrix import is_told_to_stop
+from tests.support.matrix import MatrixWorld, cell_name, cells, is_told_to_stop
 from tests.support.speaking import Content
 from tests.support.telling import FIRST, WHOLE, Teller, telling_agent
 
 PATIENCE_S: Final = 20.0
 OPERATIONS: Final = ("stream", "callback", "cancel", "resume", "deadline")
-CELLS = [
-    (caller, target, operation)
-    for caller in DIALECTS.values()
-    for target in DIALECTS.values()
-    for operation in OPERATIONS
-]
 
 
-class World:
-    """One hub, a follower of each dialect, and agents as they are needed."""
+class World(MatrixWorld[Follower, Teller]):
+    """Callers that follow their calls, and agents that tell their answers piece by piece."""
 
     def __init__(self, hub: HubProcess, stack: ExitStack) -> None:
-        self.hub = hub
-        self._stack = stack
-        self._followers: dict[str, Follower] = {}
-        self._agents: dict[str, tuple[str, Teller]] = {}
-
-    def follower(self, dialect: Dialect) -> Follower:
-        """The follower that speaks a dialect."""
-        if dialect.slug not in self._followers:
-            self._followers[dialect.slug] = follower_of(dialect)(self.hub.url, self.hub.token or "")
-        return self._followers[dialect.slug]
-
-    def agent(self, dialect: Dialect) -> tuple[str, Teller]:
-        """An agent that speaks a dialect, and its id at the hub."""
-        if dialect.slug not in self._agents:
-            teller = self._stack.enter_context(telling_agent(dialect))
-            body = {"agent_card": teller.card, "id": f"teller-{dialect.slug}", "dialect": dialect.slug}
-            reply = self.hub.request("POST", "/v1/a2a/registry", body)
-            assert reply.status == 201, reply.body
-            self._agents[dialect.slug] = (reply.json["id"], teller)
-        return self._agents[dialect.slug]
+        super().__init__(hub, stack, follower_of, telling_agent)
 
 
 @pytest.fixture(scope="module")
@@ -69,17 +43,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
         yield World(hub, stack)
 
 
-def _name(value: object) -> str:
-    return value.slug if isinstance(value, Dialect) else str(value)
-
-
 @pytest.mark.req("X-01")
 @pytest.mark.req("X-20")
-@pytest.mark.parametrize(("caller", "target", "operation"), CELLS, ids=_name)
+@pytest.mark.parametrize(("caller", "target", "operation"), cells(OPERATIONS), ids=cell_name)
 def test_a_caller_of_any_dialect_follows_an_agent_of_any_other(
     world: World, caller: Dialect, target: Dialect, operation: str
 ) -> None:
-    follower, (agent, teller) = world.follower(caller), world.agent(target)
+    follower, (agent, teller) = world.caller(caller), world.agent(target)
     teller.reset()
     match operation:
         case "stream":

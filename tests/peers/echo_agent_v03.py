@@ -12,13 +12,8 @@ cancelled), `ask` (a question, whose answer it echoes), `file` (it answers with 
 in one artifact of a completed task.
 """
 
-import argparse
 import asyncio
-import os
-import sys
-import threading
 
-import uvicorn
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.apps import A2ARESTFastAPIApplication, A2AStarletteApplication
 from a2a.server.events import EventQueue
@@ -37,8 +32,9 @@ from a2a.types import (
     TransportProtocol,
 )
 from a2a.utils import new_task
+from serving import HOST, serve
+from starlette.applications import Starlette
 
-HOST = "127.0.0.1"
 FILE = Part(root=FilePart(file=FileWithBytes(bytes="AP8QIGJ5dGVz", name="a b.bin", mime_type="application/x-thing")))
 BINDINGS = (TransportProtocol.jsonrpc.value, TransportProtocol.http_json.value)
 
@@ -86,16 +82,6 @@ def words(text: str) -> list[Part]:
     return [Part(root=TextPart(text=text))]
 
 
-class AnnouncedServer(uvicorn.Server):
-    """Prints `ready` when the socket listens."""
-
-    async def startup(self, sockets: list | None = None) -> None:
-        """Start listening, then say so."""
-        await super().startup(sockets)
-        if self.started:
-            print("ready", flush=True)
-
-
 def card(port: int, binding: str) -> AgentCard:
     """The card of an agent that has one skill, `echo`."""
     return AgentCard(
@@ -119,26 +105,16 @@ def card(port: int, binding: str) -> AgentCard:
     )
 
 
-def end_with_parent() -> None:
-    """Leave when standard input closes: a killed test run leaves no agent behind."""
-    sys.stdin.buffer.read()
-    os._exit(0)
+def served_by(handler: DefaultRequestHandler, port: int, binding: str) -> Starlette:
+    """Card and endpoint as the SDK makes them."""
+    made = A2AStarletteApplication if binding == BINDINGS[0] else A2ARESTFastAPIApplication
+    return made(agent_card=card(port, binding), http_handler=handler).build()
 
 
-def main() -> None:
-    """Serve until stopped."""
-    parser = argparse.ArgumentParser(description="Echo agent on the published A2A SDK of 0.3.")
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--binding", choices=BINDINGS, default=BINDINGS[0])
-    parser.add_argument("--with-parent", action="store_true", help="end when standard input closes")
-    asked = parser.parse_args()
-    if asked.with_parent:
-        threading.Thread(target=end_with_parent, daemon=True).start()
-    handler = DefaultRequestHandler(agent_executor=Echo(), task_store=InMemoryTaskStore())
-    made = A2AStarletteApplication if asked.binding == BINDINGS[0] else A2ARESTFastAPIApplication
-    app = made(agent_card=card(asked.port, asked.binding), http_handler=handler).build()
-    AnnouncedServer(uvicorn.Config(app, host=HOST, port=asked.port, log_level="warning")).run()
+def application(port: int, binding: str) -> Starlette:
+    """The echo agent."""
+    return served_by(DefaultRequestHandler(agent_executor=Echo(), task_store=InMemoryTaskStore()), port, binding)
 
 
 if __name__ == "__main__":
-    main()
+    serve("Echo agent on the published A2A SDK of 0.3.", BINDINGS, application)

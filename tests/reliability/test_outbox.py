@@ -31,16 +31,6 @@ class Jittery(ManualClock):
         return seconds * (1 + self._side * share)
 
 
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def begin(tmp_path: Path, clock: ManualClock) -> Begin:
-    return post_office(tmp_path, clock)
-
-
 async def exhaust(post: Post) -> list[float]:
     """Make every attempt there is; the waits between them."""
     await post.work()

@@ -1,7 +1,6 @@
 """Callbacks keep the order of events, receivers do not hold up each other, and no forbidden address is dialled."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -11,18 +10,8 @@ from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 from tests.contracts.manual_clock import ManualClock
 from tests.contracts.samples import completed, moved
-from tests.support.outbox import ALICE, Begin, Post, Receiver, post_office, receiving
+from tests.support.outbox import ALICE, Begin, Post, Receiver, receiving
 from tests.support.run import run
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def begin(tmp_path: Path, clock: ManualClock) -> Begin:
-    return post_office(tmp_path, clock)
 
 
 async def told_in_order(post: Post, receiver: Receiver, clock: ManualClock) -> Task:

@@ -11,8 +11,9 @@ import json
 import queue
 import threading
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
+
+from tests.support.stub_server import StubHandler, on_free_port
 
 V03, REST, DOTTED = "a2a-0.3", "a2a-0.3-http", "dotted"
 AT: Final = "2026-01-12T10:00:00Z"
@@ -149,12 +150,9 @@ def kind_streamer(wire: str) -> Generator[KindStreamer]:
     """A streaming agent that runs within the block."""
     agent = KindStreamer(wire)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(StubHandler):
         def _serve(self) -> None:
-            body: Any = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+            body: Any = json.loads(self.read_body() or b"{}")
             verb = agent.verb_of(self.command, self.path, body)
             agent.asked.append(verb)
             if wire != REST and body.get("method") not in agent.methods:
@@ -166,16 +164,11 @@ def kind_streamer(wire: str) -> Generator[KindStreamer]:
             if verb not in ("stream", "subscribe"):
                 return self._plain(body, 200, {"result": agent.task("working")})
             call = KindCall(agent, verb, self.command if wire == REST else body["method"], body)
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream; charset=utf-8")
-            self.send_header("Connection", "close")
-            self.end_headers()
+            self.begin_stream("text/event-stream; charset=utf-8")
             agent.calls.put(call)
             with contextlib.suppress(OSError, queue.Empty):
                 for frame in call.frames():
                     self.wfile.write(frame)
-                    self.wfile.flush()
-            self.close_connection = True
             return None
 
         def _plain(self, body: Any, status: int, said: Said) -> None:
@@ -185,29 +178,12 @@ def kind_streamer(wire: str) -> Generator[KindStreamer]:
                 shown = said["error"] if "error" in said else said["result"]
                 task = shown.get("task")
                 shown = task if task is not None and agent.asked[-1] == "get" else shown
-            raw = json.dumps(shown).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
+            self.say_json(status, shown)
 
         do_GET = do_POST = _serve  # noqa: N815 - the names the parent calls
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    agent.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with on_free_port(Handler) as agent.url:
         yield agent
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
 
 
 def refusal(code: int, status: int = 200) -> tuple[int, Said]:

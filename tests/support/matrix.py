@@ -5,14 +5,16 @@ Both lists come from the dialects themselves; what is expected of a pair is comp
 """
 
 import importlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
+from dragoman.dialects import DIALECTS
 from dragoman.dialects.dialect import Dialect
 from dragoman.model.fit import Feature
+from tests.support.hub import HubProcess
 from tests.support.speaking import Caller, Content, File, StubAgent
 
 TEXT: Final = Content(text="hello, wörld ✓")
@@ -50,6 +52,61 @@ UNKNOWN: Final[dict[str, Words]] = {
 }
 SHOWN_AS_STATE: Final = Words(state="failed")
 NO_SUCH_AGENT: Final = Words(error=-32000, status=404)
+
+
+class Carded(Protocol):
+    """An agent that has a card."""
+
+    card: dict[str, Any]
+
+
+CallerT = TypeVar("CallerT")
+AgentT = TypeVar("AgentT", bound=Carded)
+
+
+class MatrixWorld(Generic[CallerT, AgentT]):
+    """One hub, a caller of each dialect, and agents as they are needed."""
+
+    def __init__(
+        self,
+        hub: HubProcess,
+        stack: ExitStack,
+        caller_of: Callable[[Dialect], Callable[[str, str], CallerT]],
+        agent_of: Callable[[Dialect], AbstractContextManager[AgentT]],
+    ) -> None:
+        self.hub = hub
+        self._stack = stack
+        self._caller_of = caller_of
+        self._agent_of = agent_of
+        self._callers: dict[str, CallerT] = {}
+        self._agents: dict[str, tuple[str, AgentT]] = {}
+
+    def caller(self, dialect: Dialect) -> CallerT:
+        """The caller that speaks a dialect."""
+        if dialect.slug not in self._callers:
+            self._callers[dialect.slug] = self._caller_of(dialect)(self.hub.url, self.hub.token or "")
+        return self._callers[dialect.slug]
+
+    def agent(self, dialect: Dialect) -> tuple[str, AgentT]:
+        """An agent that speaks a dialect, and its id at the hub."""
+        if dialect.slug not in self._agents:
+            agent = self._stack.enter_context(self._agent_of(dialect))
+            body = {"agent_card": agent.card, "id": f"stub-{dialect.slug}", "dialect": dialect.slug}
+            reply = self.hub.request("POST", "/v1/a2a/registry", body)
+            assert reply.status == 201, reply.body
+            self._agents[dialect.slug] = (reply.json["id"], agent)
+        return self._agents[dialect.slug]
+
+
+def cells(operations: Iterable[str]) -> list[tuple[Dialect, Dialect, str]]:
+    """Every caller's dialect with every target's and every operation."""
+    every = DIALECTS.values()
+    return [(caller, target, operation) for caller in every for target in every for operation in operations]
+
+
+def cell_name(value: object) -> str:
+    """How a dialect or an operation is named in the name of a test."""
+    return value.slug if isinstance(value, Dialect) else str(value)
 
 
 def caller_of(dialect: Dialect) -> Callable[[str, str], Caller]:

@@ -8,10 +8,11 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable, Generator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Protocol
 
 import msgspec
+
+from tests.support.stub_server import StubHandler, on_free_port
 
 QUESTION: Final = "Which one?"
 FAILURE: Final = "it broke"
@@ -94,43 +95,24 @@ Handle = Callable[[str, str, Mapping[str, str], Any], tuple[int, Mapping[str, st
 def serving(agent: StubAgent, handle: Handle) -> Generator[StubAgent]:
     """Serve `handle(method, path, headers, body)` on a free port of the loopback address within the block."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(StubHandler):
         def _serve(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            raw, headers = self.read_body(), self.read_headers()
             body: Any = None
             with contextlib.suppress(ValueError):
                 body = json.loads(raw) if raw else None
-            headers = {name.lower(): value for name, value in self.headers.items()}
             agent.requests.append((self.command, self.path, headers, body))
-            status, more, said = handle(self.command, self.path, headers, body)
+            answer = handle(self.command, self.path, headers, body)
             with contextlib.suppress(OSError):
-                self.send_response(status)
-                for name, value in {"Content-Type": "application/json", **more}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(said)))
-                self.end_headers()
-                self.wfile.write(said)
+                self.say(*answer)
 
         do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - the names the parent calls
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    agent.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield agent
-    finally:
-        agent.release.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+    with on_free_port(Handler) as agent.url:
+        try:
+            yield agent
+        finally:
+            agent.release.set()
 
 
 def json_answer(body: Any, status: int = 200) -> tuple[int, Mapping[str, str], bytes]:

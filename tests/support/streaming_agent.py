@@ -5,8 +5,9 @@ import json
 import queue
 import threading
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
+
+from tests.support.stub_server import StubHandler, on_free_port
 
 PATIENCE_S: Final = 30.0
 _HANG_UP: Final = ("", None)
@@ -81,41 +82,23 @@ def streaming_agent() -> Generator[StreamingAgent]:
     """A streaming agent that runs within the block."""
     agent = StreamingAgent()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))) or b"{}")
+    class Handler(StubHandler):
+        def do_POST(self) -> None:  # noqa: N802 - the name the parent calls
+            body: dict[str, Any] = json.loads(self.read_body() or b"{}")
             if self.path.endswith("/cancel"):
                 agent.cancelled.set()
                 self.send_response(204)
                 self.end_headers()
                 return
-            call = StreamedCall(body, {name.lower(): value for name, value in self.headers.items()})
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Connection", "close")
-            self.end_headers()
+            call = StreamedCall(body, self.read_headers())
+            self.begin_stream()
             agent.calls.put(call)
             try:
                 for frame in call.frames():
                     self.wfile.write(frame)
-                    self.wfile.flush()
             except (OSError, queue.Empty):
                 call.left.set()
-            self.close_connection = True
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    agent.endpoint = f"http://127.0.0.1:{server.server_address[1]}/a2a"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with on_free_port(Handler) as url:
+        agent.endpoint = f"{url}/a2a"
         yield agent
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -9,11 +9,11 @@ import json
 import queue
 import threading
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import unquote
 
 from tests.support.agents.a2a_v10 import card_of
+from tests.support.stub_server import StubHandler, on_free_port
 
 PATIENCE_S: Final = 30.0
 TASK: Final = "remote:1"
@@ -99,25 +99,24 @@ def task10(state: str, **more: Any) -> dict[str, Any]:
     return {"id": TASK, "contextId": CONTEXT, "status": {"state": f"TASK_STATE_{state}"}, **more}
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(StubHandler):
     """Serves one agent."""
 
-    protocol_version = "HTTP/1.1"
     agent: Streaming10Agent
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the name the parent calls
         """JSON-RPC at the root, a path elsewhere."""
-        body: Any = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))) or b"{}")
+        body: Any = json.loads(self.read_body() or b"{}")
         if self.path != "/":
             self._by_path(body)
             return
         frame = {"jsonrpc": "2.0", "id": body["id"]}
         self._serve(body["method"], body.get("params") or {}, frame)
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the name the parent calls
         """The card, or a path."""
         if self.path == "/.well-known/agent-card.json":
-            self._json(200, self.agent.card)
+            self.say_json(200, self.agent.card)
         else:
             self._by_path({})
 
@@ -127,7 +126,7 @@ class Handler(BaseHTTPRequestHandler):
         if last.startswith("message:"):
             self._serve({"send": "SendMessage", "stream": "SendStreamingMessage"}[verb], body, None)
         elif verb == "subscribe" and self.command not in self.agent.subscribes_by:
-            self._json(405, {})
+            self.say_json(405, {})
         elif verb == "subscribe":
             self._serve("SubscribeToTask", {"id": name}, None)
         else:
@@ -141,53 +140,26 @@ class Handler(BaseHTTPRequestHandler):
         code, result = self.agent.plain(method, params)
         if frame is not None:
             error = {"code": code, "message": "no"}
-            self._json(200, {**frame, "error": error} if code else {**frame, "result": result})
+            self.say_json(200, {**frame, "error": error} if code else {**frame, "result": result})
         else:
-            self._json(404 if code else 200, {"error": {"code": 404, "message": "no"}} if code else result)
+            self.say_json(404 if code else 200, {"error": {"code": 404, "message": "no"}} if code else result)
 
     def _stream(self, method: str, params: dict[str, Any], frame: dict[str, Any] | None) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        call = Stream10(method, self.command, params, headers, frame)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
-        self.end_headers()
+        call = Stream10(method, self.command, params, self.read_headers(), frame)
+        self.begin_stream()
         self.agent.calls.put(call)
         try:
             for piece in call.frames():
                 self.wfile.write(piece)
-                self.wfile.flush()
         except (OSError, queue.Empty):
             call.left.set()
-        self.close_connection = True
-
-    def _json(self, status: int, body: Any) -> None:
-        said = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(said)))
-        self.end_headers()
-        self.wfile.write(said)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
 
 
 @contextlib.contextmanager
 def streaming10(*bindings: str, name: str = "Teller 1.0") -> Generator[Streaming10Agent]:
     """Such an agent, running within the block; its card lists these framings, JSON-RPC alone where none is named."""
     agent = Streaming10Agent()
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"agent": agent}))
-    server.daemon_threads = True
-    agent.url = f"http://127.0.0.1:{server.server_address[1]}"
-    agent.card = card_of(name, agent.url, bindings or ("JSONRPC",))
-    agent.card["capabilities"]["streaming"] = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with on_free_port(type("Bound", (Handler,), {"agent": agent})) as agent.url:
+        agent.card = card_of(name, agent.url, bindings or ("JSONRPC",))
+        agent.card["capabilities"]["streaming"] = True
         yield agent
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)

@@ -9,12 +9,12 @@ import importlib
 import itertools
 import json
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from dragoman.dialects.dialect import Dialect
+from tests.support.stub_server import StubHandler, on_free_port
 
 FIRST: Final = "one "
 SECOND: Final = "two"
@@ -22,7 +22,6 @@ WHOLE: Final = FIRST + SECOND
 WAIT_S: Final = 60.0
 _numbers = itertools.count(1)
 
-Frames = Iterable[bytes]
 Answer = dict[str, Any] | Iterator[bytes]  # what is sent as JSON, or as a stream of events
 
 
@@ -120,55 +119,25 @@ def telling_agent(dialect: Dialect) -> AbstractContextManager[Teller]:
 def told_over_http(teller: Teller, handle: Handle) -> Generator[Teller]:
     """Serve `handle(method, path, headers, body)` on a free port of the loopback address within the block."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(StubHandler):
         def _serve(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            said = handle(self.command, self.path, headers, json.loads(raw) if raw else None)
+            raw = self.read_body()
+            said = handle(self.command, self.path, self.read_headers(), json.loads(raw) if raw else None)
             with contextlib.suppress(OSError):
                 if isinstance(said, dict):
-                    self._answer(said)
+                    self.say_json(200, said)
                 else:
-                    self._stream(said)
-
-        def _answer(self, said: dict[str, Any]) -> None:
-            body = json.dumps(said).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def _stream(self, frames: Iterable[bytes]) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Connection", "close")
-            self.end_headers()
-            for frame in frames:
-                self.wfile.write(frame)
-                self.wfile.flush()
-            self.close_connection = True
+                    self.begin_stream()
+                    for frame in said:
+                        self.wfile.write(frame)
 
         do_GET = do_POST = _serve  # noqa: N815 - the names the parent calls
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    teller.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield teller
-    finally:
-        teller.go.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+    with on_free_port(Handler) as teller.url:
+        try:
+            yield teller
+        finally:
+            teller.go.set()
 
 
 def event(data: Any, name: str = "") -> bytes:

@@ -1,11 +1,10 @@
 """Tells in the words of A2A 0.3."""
 
-import contextlib
-from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from tests.support.telling import Answer, Teller, told_over_http
-from tests.support.telling.kinds import answer
+from tests.support.telling import Teller
+from tests.support.telling.kinds import kind_teller
 
 METHODS: Final = {
     "message/send": "send",
@@ -16,25 +15,21 @@ METHODS: Final = {
 }
 
 
-@contextlib.contextmanager
-def agent() -> Generator[Teller]:
+def agent() -> AbstractContextManager[Teller]:
     """The agent, within the block."""
-    teller = Teller()
+    return kind_teller(METHODS, _card)
 
-    def handle(method: str, path: str, headers: Mapping[str, str], body: Any) -> Answer:
-        return teller.card if method == "GET" else answer(teller, METHODS, body)
 
-    with told_over_http(teller, handle):
-        teller.card = {
-            "protocolVersion": "0.3.0",
-            "name": "Teller 0.3",
-            "description": "Tells",
-            "url": f"{teller.url}/",
-            "preferredTransport": "JSONRPC",
-            "version": "1.0.0",
-            "capabilities": {"streaming": True},
-            "defaultInputModes": ["text/plain"],
-            "defaultOutputModes": ["text/plain"],
-            "skills": [{"id": "echo", "name": "Echo", "description": "Tells", "tags": ["test"]}],
-        }
-        yield teller
+def _card(url: str) -> dict[str, Any]:
+    return {
+        "protocolVersion": "0.3.0",
+        "name": "Teller 0.3",
+        "description": "Tells",
+        "url": f"{url}/",
+        "preferredTransport": "JSONRPC",
+        "version": "1.0.0",
+        "capabilities": {"streaming": True},
+        "defaultInputModes": ["text/plain"],
+        "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "echo", "name": "Echo", "description": "Tells", "tags": ["test"]}],
+    }

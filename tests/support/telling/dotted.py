@@ -1,11 +1,10 @@
 """Tells in dotted JSON-RPC."""
 
-import contextlib
-from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from tests.support.telling import Answer, Teller, told_over_http
-from tests.support.telling.kinds import answer
+from tests.support.telling import Teller
+from tests.support.telling.kinds import kind_teller
 
 METHODS: Final = {
     "message.send": "send",
@@ -15,23 +14,19 @@ METHODS: Final = {
 }
 
 
-@contextlib.contextmanager
-def agent() -> Generator[Teller]:
+def agent() -> AbstractContextManager[Teller]:
     """The agent, within the block."""
-    teller = Teller()
+    return kind_teller(METHODS, _card)
 
-    def handle(method: str, path: str, headers: Mapping[str, str], body: Any) -> Answer:
-        return teller.card if method == "GET" else answer(teller, METHODS, body)
 
-    with told_over_http(teller, handle):
-        teller.card = {
-            "name": "Dotted teller",
-            "description": "Tells",
-            "url": teller.url,
-            "version": "1.0.0",
-            "provider": "Stubs",
-            "skills": [{"id": "echo", "name": "Echo", "description": "Tells", "tags": ["test"]}],
-            "capabilities": {"streaming": True, "pushNotifications": False, "longRunningTasks": True},
-            "metadata": {},
-        }
-        yield teller
+def _card(url: str) -> dict[str, Any]:
+    return {
+        "name": "Dotted teller",
+        "description": "Tells",
+        "url": url,
+        "version": "1.0.0",
+        "provider": "Stubs",
+        "skills": [{"id": "echo", "name": "Echo", "description": "Tells", "tags": ["test"]}],
+        "capabilities": {"streaming": True, "pushNotifications": False, "longRunningTasks": True},
+        "metadata": {},
+    }

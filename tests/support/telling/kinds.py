@@ -1,13 +1,26 @@
-"""Tells in the words that A2A 0.3 and dotted share; each names its methods."""
+"""Tells in the words that A2A 0.3 and dotted share; each names its methods and has a card of its own."""
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
-from tests.support.telling import Answer, Teller, Work, event, wish_in
+from tests.support.telling import Answer, Teller, Work, event, told_over_http, wish_in
 
 
-def answer(teller: Teller, names: Mapping[str, str], body: Any) -> Answer:
-    """The answer to one request, whose method means what `names` says."""
+@contextlib.contextmanager
+def kind_teller(names: Mapping[str, str], card: Callable[[str], dict[str, Any]]) -> Generator[Teller]:
+    """The agent within the block: its methods mean what `names` says, and at a URL it has that card."""
+    teller = Teller()
+
+    def handle(method: str, path: str, headers: Mapping[str, str], body: Any) -> Answer:
+        return teller.card if method == "GET" else _answer(teller, names, body)
+
+    with told_over_http(teller, handle):
+        teller.card = card(teller.url)
+        yield teller
+
+
+def _answer(teller: Teller, names: Mapping[str, str], body: Any) -> Answer:
     frame, params = {"jsonrpc": "2.0", "id": body["id"]}, body["params"]
     task_id = params.get("id") or params.get("taskId")
     match names.get(body["method"]):

@@ -23,6 +23,21 @@ def stream_of(w: World) -> ByteStream[StreamItem]:
     return ByteStream(w.reader(after=0), numbered)
 
 
+class Connection:
+    """What an ASGI server gives an application: a client that leaves when the test says so."""
+
+    def __init__(self) -> None:
+        self.sent: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue(100)
+        self.gone = asyncio.Event()
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    def sending(self, reply: StreamReply) -> asyncio.Future[None]:
+        return asyncio.ensure_future(send_stream(reply, self.receive, self.sent.put))
+
+
 def test_what_has_gathered_leaves_together_and_what_has_no_word_not_at_all(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path) as w:
@@ -59,23 +74,17 @@ def test_asgi_gets_the_head_at_once_each_piece_and_the_end(tmp_path: Path) -> No
     async def scenario() -> None:
         async with world(tmp_path) as w:
             await w.open()
-            sent: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue(100)
-            gone = asyncio.Event()
-
-            async def receive() -> MutableMapping[str, Any]:
-                await gone.wait()
-                return {"type": "http.disconnect"}
-
+            client = Connection()
             reply = StreamReply(headers={b"content-type": b"text/event-stream"}, body=stream_of(w))
-            sending = asyncio.ensure_future(send_stream(reply, receive, sent.put))
+            sending = client.sending(reply)
             async with asyncio.timeout(PATIENCE_S):
-                assert (await sent.get())["type"] == "http.response.start"
-                assert (await sent.get())["more_body"]
-                assert (await sent.get())["body"] == b"1 "
+                assert (await client.sent.get())["type"] == "http.response.start"
+                assert (await client.sent.get())["more_body"]
+                assert (await client.sent.get())["body"] == b"1 "
                 await w.words("a")
-                assert (await sent.get())["body"] == b"2 "
+                assert (await client.sent.get())["body"] == b"2 "
                 await w.end()
-                assert await sent.get() == {"type": "http.response.body", "body": b""}
+                assert await client.sent.get() == {"type": "http.response.body", "body": b""}
                 await sending
 
     run(scenario())
@@ -85,19 +94,13 @@ def test_asgi_a_client_that_leaves_ends_its_reader(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path) as w:
             await w.open()
-            sent: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue(100)
-            gone = asyncio.Event()
-
-            async def receive() -> MutableMapping[str, Any]:
-                await gone.wait()
-                return {"type": "http.disconnect"}
-
+            client = Connection()
             reply = StreamReply(headers={}, body=stream_of(w))
-            sending = asyncio.ensure_future(send_stream(reply, receive, sent.put))
+            sending = client.sending(reply)
             async with asyncio.timeout(PATIENCE_S):
                 for _ in range(3):
-                    await sent.get()
-                gone.set()
+                    await client.sent.get()
+                client.gone.set()
                 await sending
             assert not w.bus.wants(f"ev.{w.task.id}")
 
