@@ -251,7 +251,6 @@ def test_a_client_between_the_versions_may_write_files_as_1_0_does(part: dict[st
         (errors.Overloaded(), -32603, 503),
         (errors.TaskNotFound(), -32001, 200),
         (errors.TaskNotCancelable(), -32002, 200),
-        (errors.PushNotSupported(), -32003, 200),
         (errors.NotSupported(), -32004, 200),
         (errors.TaskFinished(), -32004, 200),
         (errors.ContentRefused(), -32005, 200),

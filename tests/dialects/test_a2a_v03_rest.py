@@ -33,7 +33,6 @@ from dragoman.model.errors import (
     NotJson,
     NotSupported,
     Overloaded,
-    PushNotSupported,
     RateLimited,
     TaskFinished,
     TaskNotCancelable,
@@ -410,7 +409,6 @@ def test_of_the_history_only_so_much_is_shown_as_was_asked_for() -> None:
     [
         (TaskNotFound(), -32001, 404, "TaskNotFoundError", "TASK_NOT_FOUND"),
         (TaskNotCancelable(), -32002, 400, "TaskNotCancelableError", "TASK_NOT_CANCELABLE"),
-        (PushNotSupported(), -32003, 400, "PushNotificationNotSupportedError", "PUSH_NOTIFICATION_NOT_SUPPORTED"),
         (TaskFinished(), -32004, 400, "UnsupportedOperationError", "UNSUPPORTED_OPERATION"),
         (NotSupported(), -32004, 400, "UnsupportedOperationError", "UNSUPPORTED_OPERATION"),
         (ContentRefused(), -32005, 400, "ContentTypeNotSupportedError", "CONTENT_TYPE_NOT_SUPPORTED"),

@@ -51,7 +51,6 @@ CallLoop            | 400 PAYLOAD_VALIDATION_FAILED | 409 VALIDATION_ERROR    | 
 TaskFinished        | 400 PAYLOAD_VALIDATION_FAILED | 409 VALIDATION_ERROR    | -32004     | -32001 finished         | -32004        | -32004     | -32004
 TaskNotCancelable   | applied: false                | 409 VALIDATION_ERROR    | -32002     | -32001 finished         | success: false | -32002    | -32002
 NotSupported        | 400 UNSUPPORTED_MESSAGE_TYPE  | 400 VALIDATION_ERROR    | -32004     | -32601                  | -32004        | -32004     | -32004
-PushNotSupported    | 400 UNSUPPORTED_MESSAGE_TYPE  | 400 VALIDATION_ERROR    | -32004     | -32601                  | -32004        | -32003     | -32003
 NoExtendedCard      | 400 UNSUPPORTED_MESSAGE_TYPE  | 400 VALIDATION_ERROR    | -32004     | -32601                  | -32004        | -32007     | -32007
 ExtensionRequired   | 400 UNSUPPORTED_MESSAGE_TYPE  | 400 VALIDATION_ERROR    | -32004     | -32601                  | -32004        | -32008     | -32008
 VersionNotSupported | 400 INVALID_MESSAGE_FORMAT    | 400 VALIDATION_ERROR    | -32004     | -32601                  | -32004        | -32009     | -32009

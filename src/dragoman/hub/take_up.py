@@ -1,4 +1,4 @@
-"""Calls that nobody waits for, from their queue: accepted ones, and those an earlier life of the hub left open.
+"""Calls from their queue: those that were accepted while every slot was taken, and what an earlier life left open.
 
 A call that was sent and whose target can still be asked, or reports by itself, is only followed. One that may be
 repeated is sent (again) under the same id; any other ends as failed, reason `interrupted`. Nothing stays open for ever.

@@ -14,7 +14,7 @@
     ├─ NotAuthorized                  AUTHORIZATION_ERROR 403 › CapabilityMismatch
     ├─ NotFound                       404 › AgentNotFound SkillNotFound TaskNotFound CallbackNotFound
     ├─ Conflict                       409 › TaskFinished TaskNotCancelable IdempotencyConflict CallLoop
-    ├─ NotSupported                   400 › PushNotSupported NoExtendedCard VersionNotSupported ExtensionRequired
+    ├─ NotSupported                   400 › NoExtendedCard VersionNotSupported ExtensionRequired
     ├─ RateLimited                    429
     ├─ Overloaded                     503
     ├─ AgentUnavailable › CircuitOpen 503
@@ -232,12 +232,6 @@ class NotSupported(DragomanError):
     code = "UNSUPPORTED_OPERATION"
     http_status = 400
     retry = False
-
-
-class PushNotSupported(NotSupported):
-    """The target sends no push notifications."""
-
-    code = "PUSH_NOT_SUPPORTED"
 
 
 class NoExtendedCard(NotSupported):

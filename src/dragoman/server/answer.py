@@ -1,8 +1,8 @@
 """One request's way through the application: what it receives, and its answer, whose head waits for its first body.
 
 ASGI asks for that: nothing is sent before the first `http.response.body`. So head and body leave in one write, and an
-application that fails in between still gets its 500. A stream that wants its head out at once sends an empty body with
-`more_body`.
+application that fails in between still gets its 500. A stream's head leaves at once, then each piece as it comes, for
+as long as somebody reads.
 
 Deliberately not here: deadlines and the connection's end, which are the protocol's.
 """

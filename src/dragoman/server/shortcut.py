@@ -3,8 +3,8 @@
     on_headers_complete ─▶ plain? ─▶ ShortAnswer ─▶ serve(headers, body, address) ─▶ head and body in one write
                              └── no ─▶ Answer ─▶ the ASGI application
 
-Only a short body of a length that was said, every header once, nothing expected or offered. The application serves
-these paths too: without this file the hub does the same, and takes a little longer.
+Only a short body of a length that was said, every header once, nothing expected or offered. What is answered may be a
+stream, too. The application serves these paths as well: without this file the hub does the same, a little slower.
 """
 
 import logging

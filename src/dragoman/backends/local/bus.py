@@ -1,7 +1,8 @@
 """The bus of one process: whoever publishes and whoever listens share a loop, nothing leaves it.
 
-Not safe across threads; the store publishes from the loop. A listener that falls 256 messages behind loses them all and
-is told LOST once, so no listener holds memory without bound or slows a publisher.
+Not safe across threads; the store publishes from the loop. A subscriber that falls 256 messages behind loses them all
+and is told LOST once; a listener is called at once and bounds for itself what it keeps. So nobody holds memory without
+bound or slows a publisher.
 """
 
 import asyncio

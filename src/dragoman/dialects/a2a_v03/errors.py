@@ -9,13 +9,11 @@ from dragoman.model.errors import (
     ContentRefused,
     ExtensionRequired,
     NoExtendedCard,
-    PushNotSupported,
     VersionNotSupported,
 )
 
 ERRORS: Final[ErrorTable] = {
     **RPC_ERRORS,
-    PushNotSupported: (-32003, 200),
     ContentRefused: (-32005, 200),
     BadAgentReply: (-32006, 200),
     NoExtendedCard: (-32007, 200),

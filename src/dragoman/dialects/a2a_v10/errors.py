@@ -27,7 +27,6 @@ from dragoman.model.errors import (
     NotJson,
     NotSupported,
     Overloaded,
-    PushNotSupported,
     RateLimited,
     SkillNotFound,
     TaskFinished,
@@ -43,7 +42,6 @@ from dragoman.model.json import Json, JsonObject, is_object
 
 RPC: Final[ErrorTable] = {
     **RPC_ERRORS,
-    PushNotSupported: (-32003, 200),
     WrongMediaType: (-32005, 200),
     ContentRefused: (-32005, 200),
     BadAgentReply: (-32006, 200),
@@ -79,7 +77,6 @@ REASONS: Final[dict[type[DragomanError], str]] = {
     TaskNotFound: "TASK_NOT_FOUND",
     CallbackNotFound: "TASK_NOT_FOUND",
     TaskNotCancelable: "TASK_NOT_CANCELABLE",
-    PushNotSupported: "PUSH_NOTIFICATION_NOT_SUPPORTED",
     NotSupported: "UNSUPPORTED_OPERATION",
     TaskFinished: "UNSUPPORTED_OPERATION",
     WrongMediaType: "CONTENT_TYPE_NOT_SUPPORTED",

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from dragoman.dialects.dialect import Place
-from dragoman.dialects.official_card import read_skills
+from dragoman.dialects.official_card import OFFERED, read_skills
 from dragoman.dialects.official_card.members import bad_card, flag, member, objects, text, words
 from dragoman.dialects.official_card.security import v03_requirements, v03_schemes
 from dragoman.dialects.text import id_of_name, shown_text
@@ -21,11 +21,8 @@ SLUG: Final = "dotted"
 FEATURES: Final = frozenset(
     {Feature.ANSWERS, Feature.GET, Feature.CANCEL, Feature.CONTINUE, Feature.PARTS, Feature.INLINE}
 )
-MAX_SKILLS: Final = 100
 MAX_TAGS: Final = 50
 MAX_URL: Final = 2048
-# What the hub itself does for every agent, whatever the agent can.
-OFFERED: Final[JsonObject] = {"streaming": True, "pushNotifications": True}
 _LONG_RUNNING: Final = "longRunningTasks"
 _WORDS: Final = ("text", "file", "data")
 _SCOPES: Final = ("a2a:call",)

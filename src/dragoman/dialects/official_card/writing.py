@@ -21,16 +21,8 @@ from dragoman.dialects.official_card.security import (
 from dragoman.model.agent import Agent, AgentCard, Skill
 from dragoman.model.json import Json, JsonObject, is_object
 
-
-class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """What the hub does for every agent, whatever the agent itself can do."""
-
-    streaming: bool
-    push: bool
-
-
-OFFERED: Final = Offered(streaming=True, push=True)
-
+# What the hub does for every agent, whatever the agent itself can do.
+OFFERED: Final[JsonObject] = {"streaming": True, "pushNotifications": True}
 _TRANSPORTS: Final = ("JSONRPC", "HTTP+JSON")  # the preferred one first
 _MODES: Final = ("text/plain", "application/json")
 _SCOPES: Final = ("a2a:call",)
@@ -125,7 +117,7 @@ def _interfaces(place: Place, version: str) -> list[JsonObject]:
 
 
 def _capabilities(card: AgentCard) -> JsonObject:
-    shown: JsonObject = {"streaming": OFFERED.streaming, "pushNotifications": OFFERED.push}
+    shown: JsonObject = {**OFFERED}
     if card.extensions:
         shown["extensions"] = [
             {name: value for name, value in msgspec.to_builtins(each).items() if value} for each in card.extensions
