@@ -14,6 +14,7 @@ import pytest
 from dragoman.cli import banner
 from dragoman.model.secret import Secret
 from tests.cli.terminal import environment, on_terminal, piped, plain
+from tests.support.ports import free_port
 
 TOKEN = "ap_k7f2Qx0aZ91b_0123456789"
 
@@ -89,7 +90,8 @@ def test_fresh_deletes_only_what_is_a_hubs(tmp_path: Path) -> None:
     data = tmp_path / "data" / "dev"
     data.mkdir(parents=True)
     (data / "letter.txt").write_text("dear")
-    ran = piped("dev", "--fresh", "--yes", env=environment(tmp_path, DRAGOMAN_DATA=str(tmp_path / "data")))
+    env = environment(tmp_path, DRAGOMAN_DATA=str(tmp_path / "data"))
+    ran = piped("dev", "--fresh", "--yes", "--port", str(free_port()), env=env)
     assert ran.code == 2
     assert "holds no hub's data, so it is not deleted" in ran.err
     assert (data / "letter.txt").exists()
@@ -100,8 +102,9 @@ def test_fresh_asks_before_it_deletes(tmp_path: Path) -> None:
     data.mkdir(parents=True)
     (data / "root.key").write_text("x")
     env = environment(tmp_path, DRAGOMAN_DATA=str(tmp_path / "data"))
-    assert piped("dev", "--fresh", env=env).code == 2
-    ran = on_terminal("dev", "--fresh", env=env, keys="n\n")
+    port = str(free_port())
+    assert piped("dev", "--fresh", "--port", port, env=env).code == 2
+    ran = on_terminal("dev", "--fresh", "--port", port, env=env, keys="n\n")
     assert ran.code == 1
     assert "with all its calls, agents and keys? [y/N]" in plain(ran.out)
     assert (data / "root.key").exists()
