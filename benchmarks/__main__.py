@@ -13,7 +13,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import accept, agent, call, fanout, idle_streams, latency, machine, profile, report, start, stream, wrk
+from benchmarks import (
+    accept,
+    agent,
+    call,
+    fanout,
+    idle_streams,
+    install,
+    latency,
+    machine,
+    profile,
+    report,
+    start,
+    stream,
+    wrk,
+)
 from benchmarks.compare import checkout
 from benchmarks.place import LOAD_CORE, ROOT, Void, scratch
 from benchmarks.rounds import Options
@@ -29,6 +43,7 @@ SCRIPTS: Final = {
     "start": start.run,
 }
 EXTRA: Final = {
+    "install": install.run,
     "profile": profile.run,
     "profile_accept": profile.run_accept,
     "profile_queue": profile.run_queue,

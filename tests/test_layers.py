@@ -14,6 +14,7 @@ CONTRACTS = {
     "dialects": "Dialects: none imports another",
     "model alone": "Dialects: they import the model alone",
     "purity": "Purity: model and dialects do no I/O, read no clock, draw no chance",
+    "sdk": "SDK: only an agent that listens and a hub in process import the server",
     "base": "Base install: what the SDK needs imports nothing of the extras",
 }
 
@@ -61,6 +62,9 @@ def test_the_source_keeps_every_contract(tmp_path: Path) -> None:
         ("dialects/platform/planted.py", "from os import environ", "purity"),
         ("net/planted.py", "import joserfc", "base"),
         ("dialects/platform/planted.py", "import starlette", "base"),
+        ("sdk/planted.py", "import uvicorn", "base"),
+        ("sdk/client/client.py", "def later() -> None:\n    import dragoman.server.app", "sdk"),
+        ("security/key_manager.py", "import cryptography", "base"),
     ],
 )
 def test_a_wrong_import_is_found_and_named(tmp_path: Path, place: str, wrong_import: str, contract: str) -> None:

@@ -104,6 +104,12 @@ class Callbacks(msgspec.Struct, frozen=True, kw_only=True):
     at_once: Count
 
 
+class Connect(msgspec.Struct, frozen=True, kw_only=True):
+    """Agents that connect to the hub."""
+
+    lease_s: Seconds
+
+
 class Files(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the hub hosts."""
 
@@ -159,6 +165,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     calls: Calls
     callbacks: Callbacks
+    connect: Connect
     files: Files
     sqlite: Sqlite
     client: Client

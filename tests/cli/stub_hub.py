@@ -13,9 +13,8 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 
-from dragoman.cli.demo.editor import answer as edit
-from dragoman.cli.demo.editor import card as editor_card
 from dragoman.model.json import Json, JsonObject, is_object
+from tests.cli.stub_editor import SKILLS, edit
 from tests.support.ports import free_port
 
 START_S = 10.0
@@ -105,7 +104,7 @@ def some_agents() -> dict[str, JsonObject]:
             "additionalProperties": False,
         },
     }
-    editor = agent("agt_editor", "Editor", [skill for skill in editor_card(1)["skills"]])
+    editor = agent("agt_editor", "Editor", SKILLS)
     return {
         "agt_editor": editor,
         "agt_echo": agent("agt_echo", "Echo", [echo], dialect="a2a-1.0", rating=4.5),
@@ -134,6 +133,55 @@ def some_deliveries() -> list[JsonObject]:
     ]
 
 
+EVENTS: list[JsonObject] = [
+    {"n": 1, "event": "status", "at": "2026-01-12T10:00:00.000Z", "data": {"status": "submitted"}},
+    {"n": 2, "event": "sent", "at": "2026-01-12T10:00:00.003Z", "data": {"agent": "agt_editor", "attempt": 1}},
+    {
+        "n": 3,
+        "event": "status",
+        "at": "2026-01-12T10:00:01.200Z",
+        "data": {"status": "working", "progress": 0.75, "message": "Reading"},
+    },
+    {
+        "n": 4,
+        "event": "artifact",
+        "at": "2026-01-12T10:00:02.300Z",
+        "data": {"id": "result", "parts": [{"kind": "text", "text": "Tides rise and fall. " * 9}]},
+    },
+    {"n": 5, "event": "status", "at": "2026-01-12T10:00:02.403Z", "data": {"status": "completed"}},
+]
+
+
+def some_calls() -> list[JsonObject]:
+    """Calls in several states, as the hub shows one whole; in a list it shows less of each."""
+    shared: JsonObject = {
+        "agent": "agt_editor", "skill": "summarize", "caller": "key:k7f2Qx0aZ91b", "dialect": "platform",
+        "agent_version": "1.0.0", "created_at": "2026-01-12T10:00:00.000Z", "updated_at": "2026-01-12T10:00:02.403Z",
+        "started_at": "2026-01-12T10:00:00.003Z", "attempts": 1, "conversation_id": "conv_1", "parent_id": None,
+        "trace_id": TRACE["trace_id"], "trace": TRACE, "input": {"content": "Tides."}, "callbacks": 0, "last_event": 5,
+        "error": None, "error_code": None, "message": None, "question": None, "artifacts": [], "messages": [],
+        "chain": [],
+    }  # fmt: skip
+    timing: JsonObject = {"queued_at": "2026-01-12T10:00:00.000Z", "deadline_at": "2026-01-12T10:00:30.000Z"}
+    done = {**timing, "queued_ms": 3, "agent_ms": 2400, "total_ms": 2403}
+    running = {**timing, "queued_ms": 3, "agent_ms": None, "total_ms": None}
+    ended: JsonObject = {"ended_at": "2026-01-12T10:00:02.403Z", "duration_ms": 2403, "progress": None, "timing": done}
+    going: JsonObject = {"ended_at": None, "duration_ms": None, "progress": 0.5, "timing": running, "usage": None}
+    usage = {"tokens": 812, "cost_usd": 0.001}
+    return [
+        {
+            "id": "a2a_call_7c1e",
+            "status": "completed",
+            "result": {"summary": "Tides."},
+            "usage": usage,
+            **shared,
+            **ended,
+        },
+        {"id": "a2a_call_9d2b", "status": "working", "result": None, **shared, **going},
+        {"id": "task-9d2b", "status": "input-required", "result": None, **shared, **going, "question": "Which city?"},
+    ]
+
+
 class StubHub:
     """The server; `requests` is what it was asked, `answers` what a test wants it to say."""
 
@@ -144,6 +192,7 @@ class StubHub:
         self.agents = some_agents()
         self.keys: dict[str, JsonObject] = {KEY_ID: {"key_id": KEY_ID, "name": "old", "scopes": ["a2a:call"]}}
         self.deliveries: dict[str, JsonObject] = {one["id"]: one for one in some_deliveries()}
+        self.calls: dict[str, JsonObject] = {one["id"]: one for one in some_calls()}
         self.requests: list[Seen] = []
         self.answers: dict[tuple[str, str], tuple[int, Json]] = {}
         self.asked = threading.Event()
@@ -207,7 +256,7 @@ class StubHub:
             return False
         return True
 
-    def _answer(self, seen: Seen) -> tuple[int, Json]:
+    def _answer(self, seen: Seen) -> tuple[int, Json]:  # noqa: C901 - one line per path
         given = self.answers.get((seen.method, seen.path))
         if given is not None:
             return given
@@ -227,6 +276,8 @@ class StubHub:
                 return self._register(seen.body)
             case _, ["v1", "agents", *rest]:
                 return self._agents(seen, rest)
+            case _, ["v1", "calls", *rest]:
+                return self._calls(seen, rest)
             case _, ["v1", "keys", *rest]:
                 return self._keys(seen, rest)
             case _, ["v1", "deliveries", *rest]:
@@ -295,6 +346,20 @@ class StubHub:
             return 201, {**item, "key": f"ap_{key_id}_{'0123456789abcdef' * 3}", "signing_secret": "whsec_c2VjcmV0"}
         self.keys[rest[0]]["revoked_at"] = "2026-01-12T11:00:00.000Z"
         return 200, self.keys[rest[0]]
+
+    def _calls(self, seen: Seen, rest: list[str]) -> tuple[int, Json]:
+        if not rest:
+            prefix = seen.query.get("prefix", "")
+            page, cursor = paged([one for one in self.calls.values() if one["id"].startswith(prefix)], seen.query)
+            return 200, {"items": page, "next_cursor": cursor}
+        found = self.calls.get(rest[0])
+        if found is None:
+            return 404, refusal("CALL_NOT_FOUND", f"There is no call or task {rest[0]!r}.", call_id=rest[0])
+        if rest[1:] == ["events"]:
+            return 200, {"items": EVENTS, "next_cursor": None}
+        if rest[1:] == ["cancel"]:
+            found |= {"status": "canceled"}
+        return 200, found
 
     def _deliveries(self, seen: Seen, rest: list[str]) -> tuple[int, Json]:
         if not rest:

@@ -25,6 +25,9 @@ def test_names_complete_from_the_hub(hub: StubHub, env: dict[str, str]) -> None:
     assert completed(env, "call", "agt_echo", "") == ["echo"]
     assert completed(env, "agents", "show", "agt_ed") == ["agt_editor"]
     assert completed(env, "discover", "p") == ["plan"]
+    assert completed(env, "tasks", "ls", "--agent", "agt_ed") == ["agt_editor"]
+    assert completed(env, "tasks", "ls", "--skill", "sum") == ["summarize"]
+    assert completed(env, "bench", "--skill", "e") == ["echo"]
 
 
 def test_an_answer_is_kept_for_the_next_key_press(hub: StubHub, env: dict[str, str]) -> None:

@@ -1,27 +1,85 @@
-"""The demo agent: what it answers, how it joins the hub, and that it never outlives who started it."""
+"""The demo agents' skills, tried without a hub; and their articles."""
 
+import asyncio
 import json
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
-import threading
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
 
-from dragoman.cli.demo.child import DemoAgent
-from dragoman.cli.demo.editor import PORT, answer, listen, summarize
-from dragoman.cli.dev import try_line
-from dragoman.model.json import Json, JsonObject
-from tests.cli.stub_hub import StubHub
-from tests.cli.terminal import environment
+from dragoman.cli.demo.archive import archive
+from dragoman.cli.demo.articles import articles, find
+from dragoman.cli.demo.editor import editor, pieces
+from dragoman.cli.demo.newsroom import newsroom
+from dragoman.cli.demo.served import listen
+from dragoman.cli.demo.terminal_bench import document_card, terminal_bench
+from dragoman.model.errors import AgentError
+from dragoman.sdk.agent.agent import Agent
+from dragoman.sdk.content import Message, Text
+from dragoman.sdk.errors import HubUnreachable, InputRequired
+from dragoman.sdk.work.trying import Tried
+from tests.support.hurried_clock import HurriedClock
+from tests.support.stub_server import StubHandler, on_free_port
 
 TEXT = "Tides rise. They fall! Why? The moon pulls."
+DISK = "Write a bash script to monitor disk usage"
+MAIL = "Add email alerting to that script"
+
+
+def tried(agent: Agent, skill: str | None = None, **more: object) -> Tried:
+    return asyncio.run(agent.test.call(skill, **more))  # pyright: ignore[reportArgumentType] - as each test has it
+
+
+def test_the_articles_are_200_short_texts_with_titles_and_addresses_of_their_own() -> None:
+    every = articles()
+    assert len(every) == 200
+    assert len({article.title for article in every}) == len({article.url for article in every}) == 200
+    for article in every:
+        assert re.fullmatch(r"https://example\.org/archive/[\w-]+", article.url)
+        assert 40 < len(article.text) < 400, article.title
+        assert article.text.endswith("."), article.title
+        assert "  " not in article.text
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("tides", "Tides"),
+        ("TIDE!", "Tides"),
+        ("the moon", "The moon"),
+        ("longest river in Europe Volga", "The Volga"),
+        ("capital of Norway", "Oslo"),
+        ("who was a dragoman?", "Dragomans"),
+    ],
+)
+def test_a_search_finds_what_is_meant_first(query: str, first: str) -> None:
+    assert find(query, 3)[0].title == first
+
+
+def test_a_search_without_a_word_that_matters_finds_nothing() -> None:
+    assert find("what is the", 10) == find("", 10) == find("zzz", 10) == []
+
+
+def test_the_archive_gives_as_many_hits_as_are_wanted() -> None:
+    results = tried(archive(), "web_search", input={"query": "tides", "max_results": 2}).result["results"]
+    assert [result["title"] for result in results] == ["Tides", "Spring tides"]
+    assert results[0]["url"] == "https://example.org/archive/tides"
+
+
+def test_a_slow_search_reports_progress_for_five_seconds() -> None:
+    clock = HurriedClock()
+    seen = tried(archive(clock), "web_search", input={"query": "tides", "mode": "slow"})
+    progress = [event.data["progress"] for event in seen.events if event.name == "progress"]
+    assert sum(clock.slept) == 5.0
+    assert progress == sorted(progress)
+    assert (len(progress), progress[-1]) == (10, 1.0)
+    assert seen.result["results"]
+
+
+def test_a_search_that_is_to_fail_fails_and_may_be_tried_again() -> None:
+    with pytest.raises(AgentError) as raised:
+        tried(archive(), "web_search", input={"query": "tides", "mode": "fail"})
+    assert raised.value.retryable
 
 
 @pytest.mark.parametrize(
@@ -39,116 +97,88 @@ TEXT = "Tides rise. They fall! Why? The moon pulls."
     ],
 )
 def test_a_summary_is_the_first_sentences_that_fit(content: str, max_length: int, summary: str) -> None:
-    assert summarize(content, max_length) == summary
+    assert "".join(pieces(content, max_length)) == summary
     assert len(summary) <= max_length
 
 
-@pytest.mark.parametrize(
-    ("call", "status", "code"),
-    [
-        ({"skill": "sing", "input": {}}, 404, "SKILL_NOT_FOUND"),
-        ({"skill": "summarize", "input": {}}, 400, "VALIDATION_ERROR"),
-        ({"skill": "summarize", "input": {"content": "x", "max_length": True}}, 400, "VALIDATION_ERROR"),
-        ({"skill": "summarize", "input": {"content": "x", "max_length": 0}}, 400, "VALIDATION_ERROR"),
-        ([], 400, "VALIDATION_ERROR"),
-    ],
-)
-def test_a_wrong_call_is_refused_in_the_words_of_the_platform(call: Json, status: int, code: str) -> None:
-    said = answer(call)
-    assert (said[0], said[1]["status"], said[1]["error"]["code"]) == (status, "failed", code)
+def test_the_editor_streams_sentence_by_sentence_and_tells_its_usage() -> None:
+    seen = tried(editor(), "summarize", input={"content": TEXT, "max_length": 23})
+    assert [event.data["content"] for event in seen.events if event.name == "chunk"] == ["Tides rise.", " They fall!"]
+    assert seen.result == {"summary": "Tides rise. They fall!"}
+    assert seen.usage == {"input_tokens": 8, "output_tokens": 4}
 
 
-def post(url: str, body: JsonObject) -> JsonObject:
-    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as reply:
-        return json.loads(reply.read())
+def test_the_newsroom_asks_back_when_the_topic_is_one_letter() -> None:
+    with pytest.raises(InputRequired, match="too short"):
+        tried(newsroom(), "brief", input={"topic": "x"})
+    # With a topic it goes on, to other agents: of which there are none here.
+    with pytest.raises(HubUnreachable):
+        tried(newsroom(), "brief", input={"topic": "x"}, answers=["tides"])
 
 
-def started(demo: DemoAgent) -> None:
-    """Return when it has said how it went."""
-    said = threading.Event()
-    demo.when_ready(said.set)
-    assert said.wait(30)
+@pytest.mark.req("D-13")
+def test_the_terminal_agent_answers_what_names_no_skill_by_a_script() -> None:
+    seen = tried(terminal_bench({}), message=DISK)
+    (artifact,) = seen.artifacts
+    assert artifact.name == "terminal_bench_solution"
+    assert artifact.text.startswith("#!/usr/bin/env bash\n")
+    history = [Message(parts=(Text(DISK),)), Message(role="agent", parts=(Text(artifact.text),))]
+    assert "mail -s" in tried(terminal_bench({}), message=MAIL, history=history).text
 
 
-def test_it_registers_itself_answers_and_ends_with_us(hub: StubHub) -> None:
-    hub.agents.clear()
-    with DemoAgent(hub.url, None) as demo:
-        started(demo)
-        assert list(hub.agents) == ["agt_editor"]
-        card = hub.last("/v1/a2a/registry").body["agent_card"]
-        assert card["endpoint"] == f"http://localhost:{demo.port}/a2a"
-        said = post(card["endpoint"], {"call_id": "c1", "skill": "summarize", "input": {"content": "One. Two."}})
-        assert said == {"status": "completed", "result": {"summary": "One. Two."}, "usage": {"tokens": 4}}
-        assert post(card["endpoint"] + "/cancel", {"call_id": "c1", "reason": "timeout"}) == {}
-        assert f"agt_editor  platform  http://localhost:{demo.port}" in demo.lines()[0]
-    with pytest.raises(urllib.error.URLError):
-        post(card["endpoint"], {})
+def test_the_terminal_agent_analyzes_code_and_asks_for_it_where_there_is_none() -> None:
+    code = "Find the bug in this loop:\nfor i in range(len(xs)):\n    print(xs[i + 1])"
+    assert "beyond the end" in tried(terminal_bench({}), "code_analysis", input={"text": code}).text
+    assert "beyond the end" in tried(terminal_bench({}), message=code).text
+    asked = tried(terminal_bench({}), "code_analysis", input={"text": "Is it good?"}, answers=[code])
+    assert "beyond the end" in asked.text
 
 
-def test_a_taken_port_is_replaced_and_told(hub: StubHub) -> None:
-    holder = listen(PORT)
-    with holder, DemoAgent(hub.url, None) as demo:
+def test_the_terminal_agent_says_what_it_can_do_where_no_rule_fits() -> None:
+    with pytest.raises(AgentError, match="DRAGOMAN_MODEL_URL"):
+        tried(terminal_bench({}), message="Sing me a song")
+
+
+@pytest.mark.req("D-13")
+def test_the_terminal_agent_lets_a_model_answer_where_one_is_configured() -> None:
+    asked: list[dict[str, object]] = []
+
+    class Chat(StubHandler):
+        def do_POST(self) -> None:  # noqa: N802 - http.server's name for it
+            asked.append(json.loads(self.read_body()))
+            answer = {"role": "assistant", "content": "df -h"}
+            usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+            if asked[-1].get("stream"):
+                self.begin_stream()
+                said = json.dumps({"choices": [{"index": 0, "delta": answer}], "usage": usage})
+                self.wfile.write(f"data: {said}\n\ndata: [DONE]\n\n".encode())
+            else:
+                self.say_json(200, {"choices": [{"index": 0, "message": answer}], "usage": usage})
+
+    with on_free_port(Chat) as url:
+        agent = terminal_bench({"DRAGOMAN_MODEL_URL": f"{url}/v1", "DRAGOMAN_MODEL_NAME": "tiny"})
+        history = [Message(parts=(Text(DISK),)), Message(role="agent", parts=(Text("df"),))]
+        seen = tried(agent, message=MAIL, history=history)
+    assert [(artifact.name, artifact.text) for artifact in seen.artifacts] == [("terminal_bench_solution", "df -h")]
+    assert (seen.usage["input_tokens"], seen.usage["output_tokens"]) == (7, 2)
+    assert asked[0]["model"] == "tiny"
+    spoken = json.dumps(asked[0]["messages"])
+    assert all(text in spoken for text in (DISK, MAIL, '"df"'))
+
+
+@pytest.mark.req("D-13")
+def test_its_card_has_what_the_document_prints() -> None:
+    shown = document_card("http://localhost:8001")
+    printed = json.loads((Path(__file__).parents[1] / "examples/dotted/agent-card.json").read_text())
+    for card in (shown, printed):
+        for skill in card["skills"]:
+            assert skill.pop("examples")  # the document leaves them out
+    assert shown == printed
+
+
+def test_a_port_that_is_taken_is_replaced_by_a_free_one() -> None:
+    with listen(0) as holder:
         holder.listen()
-        started(demo)
-        assert demo.port is not None
-        if holder.getsockname()[1] == PORT:
-            assert demo.lines() == [f"agt_editor  platform  http://localhost:{demo.port}  (port {PORT} is in use)"]
-
-
-def test_it_shows_the_token_of_the_hub_it_belongs_to(tmp_path: Path) -> None:
-    token = tmp_path / "admin-token"
-    with StubHub(token="a-token-of-the-operator") as hub, DemoAgent(hub.url, token) as demo:
-        # Written late, as by a hub that is just starting.
-        token.write_text("a-token-of-the-operator\n")
-        started(demo)
-        assert demo.port is not None, demo.lines()
-
-
-def test_a_refused_registration_is_told() -> None:
-    with StubHub(token="a-token-of-the-operator") as hub, DemoAgent(hub.url, None) as demo:
-        started(demo)
-        assert demo.port is None
-        assert demo.lines()[0].startswith("agt_editor is not there: ")
-
-
-def test_it_ends_when_its_parent_is_killed(hub: StubHub) -> None:
-    program = (
-        "import sys, threading\n"
-        "from dragoman.cli.demo.child import DemoAgent\n"
-        f"with DemoAgent({hub.url!r}, None) as demo:\n"
-        "    demo.when_ready(lambda: print(demo.port, flush=True))\n"
-        "    threading.Event().wait(60)\n"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
-    port = int(parent.stdout.readline())
-    with socket.create_connection(("127.0.0.1", port), 5) as watched:
-        os.kill(parent.pid, signal.SIGKILL)
-        parent.wait(10)
-        parent.stdout.close()
-        watched.settimeout(20)
-        assert watched.recv(1) == b""
-
-
-def test_the_printed_command_works_as_printed(hub: StubHub, tmp_path: Path) -> None:
-    program = f"from dragoman.cli.dev import try_line; print(try_line({hub.url!r}))"
-    line = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment(tmp_path),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    ).stdout.strip()
-    done = subprocess.run(
-        ["bash", "-c", line], env=environment(tmp_path), capture_output=True, text=True, timeout=30, check=False
-    )
-    assert (done.returncode, json.loads(done.stdout)) == (0, {"summary": "Tides rise and fall twice a day."}), (
-        done.stderr
-    )
-
-
-def test_the_usual_address_needs_no_flag() -> None:
-    assert "--hub" not in try_line("http://127.0.0.1:8700")
-    assert re.search(r" --hub http://127\.0\.0\.1:8701 ", try_line("http://127.0.0.1:8701"))
+        taken: int = holder.getsockname()[1]
+        with listen(taken) as other:
+            assert other.getsockname()[1] != taken

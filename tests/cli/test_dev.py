@@ -1,96 +1,102 @@
 """`dragoman dev` and `serve` with the real hub: what they print works, and they leave nothing behind."""
 
-import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
+import select
+import shutil
 import signal
 import socket
+import struct
 import subprocess
-import threading
-from collections.abc import Generator
+import termios
+import time
 from pathlib import Path
 
-from dragoman.model.json import JsonObject
-from tests.cli.terminal import COMMAND, environment, piped
+import pytest
+
+import dragoman
+from tests.cli.running import END_S, START_S, is_closed, ports_of, running
+from tests.cli.terminal import COMMAND, environment, piped, plain
 from tests.support.ports import free_port
 
-START_S = 30.0
-END_S = 20.0
+AGENTS = ["agt_archive", "agt_editor", "agt_newsroom", "terminal_bench_agent"]
 
 
-class Running:
-    """A hub process whose stderr is read as it comes."""
-
-    def __init__(self, *words: str, env: dict[str, str]) -> None:
-        aside = subprocess.DEVNULL
-        self.process = subprocess.Popen(
-            [COMMAND, *words], env=env, stdin=aside, stdout=aside, stderr=subprocess.PIPE, text=True
-        )
-        self.lines: list[str] = []
-        self._news = threading.Condition()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            with self._news:
-                self.lines.append(line.rstrip("\n"))
-                self._news.notify_all()
-
-    def said(self, text: str) -> str:
-        """The line with that text, once it is there."""
-        with self._news:
-            found = self._news.wait_for(lambda: any(text in line for line in self.lines), START_S)
-        assert found, self.lines
-        return next(line for line in self.lines if text in line)
-
-    def fact(self, message: str) -> JsonObject:
-        """The log line of that name, once it is there."""
-        return json.loads(self.said(f'"message": "{message}"'))
-
-    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(END_S)
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.end(signal.SIGKILL)
-        self._reader.join(END_S)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+def shell(line: str, env: dict[str, str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """A line of the banner, typed as it is printed."""
+    return subprocess.run(
+        ["bash", "-c", line], env=env, cwd=cwd, capture_output=True, text=True, timeout=30, check=False
+    )
 
 
-@contextlib.contextmanager
-def running(*words: str, env: dict[str, str]) -> Generator[Running]:
-    hub = Running(*words, env=env)
-    try:
-        yield hub
-    finally:
-        hub.close()
-
-
-def port_of(line: str) -> int:
-    return int(re.findall(r"http://localhost:(\d+)", line)[0])
-
-
-def is_closed(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
-
-
-def test_the_command_that_dev_prints_works_as_printed(tmp_path: Path) -> None:
+def test_the_commands_that_dev_prints_work_as_printed(tmp_path: Path) -> None:
     env = environment(tmp_path)
     with running("dev", "--port", str(free_port()), env=env) as hub:
-        line = str(hub.fact("try")["value"])
-        done = subprocess.run(["bash", "-c", line], env=env, capture_output=True, text=True, timeout=30, check=False)
+        done = shell(str(hub.fact("try")["value"]), env)
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout) == {"summary": "Tides rise and fall twice a day."}
+        assert done.stdout.startswith("Tides rise and fall because the moon")
+        assert done.stdout.endswith("neap-tides\n")
         assert "completed in " in done.stderr
-        agent_port = port_of(str(hub.fact("agents")["value"]))
+        agents = hub.facts("agents", 4)
+        assert agents[0] == "agt_newsroom          platform    connected"
+        assert [line.split()[:2] for line in agents[1:]] == [
+            ["agt_archive", "agentvault"],
+            ["agt_editor", "a2a-1.0"],
+            ["terminal_bench_agent", "dotted"],
+        ]
+        made, _, run = str(hub.fact("next")["value"]).partition(" && ")
+        assert shell(made, env, tmp_path).returncode == 0
+        words = run.split()
+        with running(*words[words.index("run") :], env=env, cwd=tmp_path) as agent:
+            agent.said("is connected to")
+            url = words[words.index("--hub") + 1]
+            ran = piped("call", "greet", "--hub", url, "--input", "name=Ada", env=env)
+            assert (ran.code, ran.out) == (0, "Hello, Ada!\n"), ran.err
+            assert agent.end() == 0
         assert hub.end(signal.SIGINT) == 0
-    assert is_closed(agent_port)
+    assert all(map(is_closed, ports_of(agents)))
+    assert "console" not in "".join(hub.lines)
+
+
+def test_dev_on_a_terminal_shows_its_block_within_two_seconds(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    port = free_port()
+    command = [COMMAND, "dev", "--port", str(port), "--fresh", "--yes"]
+    started = time.monotonic()
+    process = subprocess.Popen(
+        command, env=environment(tmp_path), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+    )
+    os.close(slave)
+    shown, listened = b"", 0.0
+    while b"my-agent/agent.py" not in shown and time.monotonic() - started < START_S:
+        if select.select([master], [], [], 1)[0]:
+            shown += os.read(master, 65536)
+        if not listened and b"is listening on" in shown:
+            listened = time.monotonic() - started
+    process.send_signal(signal.SIGTERM)
+    code = process.wait(END_S)
+    os.close(master)
+    lines = plain(shown.decode()).replace("\r\n", "\n").splitlines()
+    assert code == 0
+    assert listened < 2.0
+    assert lines[0] == f"dragoman is listening on http://127.0.0.1:{port}"
+    title = r"dragoman [\d.]+ dev · data ~/\.local/share/dragoman/dev · auth none \(this machine only\)"
+    assert re.fullmatch(title, lines[1])
+    assert lines[3] == f"  status       http://localhost:{port}/"
+    assert lines[4] == "  agents       agt_newsroom          platform    connected"
+    for line, named, usual in (
+        (5, "agt_archive           agentvault", 8702),
+        (6, "agt_editor            a2a-1.0   ", 8703),
+        (7, "terminal_bench_agent  dotted    ", 8001),
+    ):
+        at = rf"http://localhost:({usual}|\d+  \(port {usual} is in use\))"
+        assert re.fullmatch(f" {{15}}{named}  {at}", lines[line]), lines[line]
+    assert lines[8].startswith("  try          ")
+    assert lines[9].startswith("  next         ")
 
 
 def test_dev_with_tokens_is_opened_by_the_token_in_its_folder_alone(tmp_path: Path) -> None:
@@ -100,9 +106,7 @@ def test_dev_with_tokens_is_opened_by_the_token_in_its_folder_alone(tmp_path: Pa
         line = str(hub.fact("try")["value"])
         token = str(hub.fact("admin token")["value"]).split()[0]
         for who, code in ((env, 0), (stranger, 3), ({**stranger, "DRAGOMAN_TOKEN": token}, 0)):
-            done = subprocess.run(
-                ["bash", "-c", line], env=who, capture_output=True, text=True, timeout=30, check=False
-            )
+            done = shell(line, who)
             assert done.returncode == code, done.stderr
         assert hub.end() == 0
 
@@ -116,7 +120,7 @@ def test_dev_without_demo_has_no_agent_and_fresh_forgets_the_old_ones(tmp_path: 
         assert hub.end() == 0
     with running("dev", "--no-demo", "--port", port, env=env) as hub:
         hub.fact("next")
-        assert piped("agents", "ls", "--columns", "id", "--hub", url, env=env).out == "agt_editor\n"
+        assert piped("agents", "ls", "--columns", "id", "--hub", url, env=env).out.splitlines() == AGENTS
         assert hub.end() == 0
     with running("dev", "--no-demo", "--fresh", "--yes", "--port", port, env=env) as hub:
         hub.fact("next")
@@ -124,13 +128,30 @@ def test_dev_without_demo_has_no_agent_and_fresh_forgets_the_old_ones(tmp_path: 
         assert hub.end() == 0
 
 
-def test_the_demo_agent_ends_when_the_hub_is_killed(tmp_path: Path) -> None:
+def test_the_demo_agents_end_when_the_hub_is_killed(tmp_path: Path) -> None:
     with running("dev", "--port", str(free_port()), env=environment(tmp_path)) as hub:
-        port = port_of(str(hub.fact("agents")["value"]))
-        with socket.create_connection(("127.0.0.1", port), 5) as watched:
-            os.kill(hub.process.pid, signal.SIGKILL)
-            watched.settimeout(END_S)
-            assert watched.recv(1) == b""
+        ports = ports_of(hub.facts("agents", 4))
+        watched = [socket.create_connection(("127.0.0.1", port), 5) for port in ports]
+        os.kill(hub.process.pid, signal.SIGKILL)
+        for connection in watched:
+            with connection:
+                connection.settimeout(END_S)
+                assert connection.recv(1) == b""
+
+
+def test_a_paused_agent_is_told_from_a_missing_one(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    port = str(free_port())
+    with running("dev", "--port", port, env=env) as hub:
+        hub.fact("try")
+        env["DRAGOMAN_URL"] = f"http://127.0.0.1:{port}"
+        assert piped("agents", "pause", "agt_editor", env=env).out == "agt_editor\tpaused\n"
+        ran = piped("call", "summarize", "--text", "x", env=env)
+        assert (ran.code, ran.err.splitlines()) == (
+            1,
+            ['error: agt_editor has the skill "summarize", but is paused', "next: dragoman agents resume agt_editor"],
+        )
+        assert hub.end() == 0
 
 
 def test_serve_tells_its_admin_token_once(tmp_path: Path) -> None:
@@ -159,16 +180,47 @@ def test_a_token_file_that_others_can_read_stops_the_start(tmp_path: Path) -> No
     assert "may be read by others (mode 644)\nnext: chmod 600 " in ran.err
 
 
-def test_a_paused_agent_is_told_from_a_missing_one(tmp_path: Path) -> None:
-    env = environment(tmp_path)
+@pytest.mark.parametrize("flag", [(), ("--no-demo",)])
+def test_a_dev_folder_that_others_can_read_stops_the_start(tmp_path: Path, flag: tuple[str, ...]) -> None:
+    folder = tmp_path / "data" / "dev"
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    env = environment(tmp_path, DRAGOMAN_DATA=str(tmp_path / "data"))
+    ran = piped("dev", "--port", str(free_port()), *flag, env=env)
+    assert (ran.code, ran.err.splitlines()[-1]) == (2, f"next: chmod 700 {folder}")
+    assert "Traceback" not in ran.err
+
+
+def package_copy(folder: Path) -> Path:
+    """A copy of the package, so that nobody's real files are touched."""
+    shutil.copytree(Path(dragoman.__file__).parent, folder / "dragoman")
+    return folder / "dragoman"
+
+
+def test_a_change_of_its_files_starts_the_hub_anew(tmp_path: Path) -> None:
+    package = package_copy(tmp_path / "src")
+    env = environment(tmp_path, PYTHONPATH=str(tmp_path / "src"))
+    port = free_port()
+    with running("dev", "--reload", "--no-demo", "--port", str(port), env=env) as hub:
+        hub.fact("next")
+        (package / "cli" / "banner.py").write_text((package / "cli" / "banner.py").read_text() + "\n")
+        hub.said("banner.py changed: starting again")
+        hub.said("is listening on", times=2)
+        hub.said('"message": "next"', times=2)
+        assert hub.end(signal.SIGINT) == 0
+    assert is_closed(port)
+
+
+@pytest.mark.full
+def test_a_change_of_its_files_starts_the_agents_anew(tmp_path: Path) -> None:
+    changed = package_copy(tmp_path / "src") / "cli" / "demo" / "editor.py"
+    env = environment(tmp_path, PYTHONPATH=str(tmp_path / "src"))
     port = str(free_port())
-    with running("dev", "--port", port, env=env) as hub:
-        hub.fact("try")
-        env["DRAGOMAN_URL"] = f"http://127.0.0.1:{port}"
-        assert piped("agents", "pause", "agt_editor", env=env).out == "agt_editor\tpaused\n"
-        ran = piped("call", "summarize", "--text", "x", env=env)
-        assert (ran.code, ran.err.splitlines()) == (
-            1,
-            ['error: agt_editor has the skill "summarize", but is paused', "next: dragoman agents resume agt_editor"],
-        )
-        assert hub.end() == 0
+    url = f"http://127.0.0.1:{port}"
+    with running("dev", "--reload", "--port", port, env=env) as hub:
+        hub.fact("next")
+        changed.write_text(changed.read_text().replace("Shortens texts", "Shortens long texts"))
+        hub.said('"message": "next"', times=2)
+        shown = json.loads(piped("agents", "show", "agt_editor", "--json", "--hub", url, env=env).out)
+        assert shown["description"].startswith("Shortens long texts")
+        assert hub.end(signal.SIGINT) == 0

@@ -202,6 +202,15 @@ def test_no_hub_at_all_is_exit_code_5(alone: dict[str, str]) -> None:
     assert "next: dragoman dev, or set DRAGOMAN_URL" in ran.out
 
 
+def test_an_alias_that_another_package_has_taken_is_told_of(hub: StubHub, env: dict[str, str], tmp_path: Path) -> None:
+    assert "agentplatform" not in piped("doctor", env=env).out
+    (tmp_path / "agentplatform").mkdir()
+    (tmp_path / "agentplatform/__init__.py").write_text("raise SystemExit('imported')\n")
+    ran = piped("doctor", env={**env, "PYTHONPATH": str(tmp_path)})
+    assert ran.code == 0
+    assert "note\talias\tthe package agentplatform here is not ours\timport dragoman in its place" in ran.out
+
+
 def test_a_data_directory_that_others_can_read_is_a_fault(hub: StubHub, env: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o755)

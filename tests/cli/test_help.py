@@ -15,10 +15,13 @@ import pytest
 import dragoman
 from dragoman.cli.entry import COMMANDS
 from dragoman.cli.entry import dragoman as root
+from dragoman.config import user_data
+from dragoman.security.sealed import load_root_key
 from tests.cli.stub_hub import StubHub
 from tests.cli.terminal import COMMAND, environment, piped
 
 HEAVY = ("rich", "msgspec", "ssl", "asyncio", "uvicorn", "starlette", "httptools", "dragoman.net", "dragoman.server")
+ENDLESS = (("serve",), ("dev",), ("run",))  # they go on until they are stopped
 BUDGET_S = 0.4  # twice the goal: test machines are shared
 
 
@@ -57,13 +60,23 @@ def test_every_command_has_help_with_an_example(words: tuple[str, ...], tmp_path
     assert "Example: dragoman " in ran.out
 
 
-@pytest.mark.parametrize("words", [words for words in EVERY if words not in (("serve",), ("dev",))], ids=" ".join)
-def test_every_example_works(words: tuple[str, ...], hub: StubHub, env: dict[str, str]) -> None:
+@pytest.mark.parametrize("words", [words for words in EVERY if words not in ENDLESS], ids=" ".join)
+def test_every_example_works(words: tuple[str, ...], hub: StubHub, env: dict[str, str], tmp_path: Path) -> None:
+    if words in (("backup",), ("restore",)):
+        has_data(env, tmp_path, backed_up=words == ("restore",))
     example = (EVERY[words].epilog or "").removeprefix("Example: ")
     program, *rest = shlex.split(example)
     assert program == "dragoman"
-    ran = piped(*rest, env=env)
+    ran = piped(*rest, env=env, cwd=tmp_path)
     assert (ran.code, ran.err if ran.code else "") == (0, "")
+
+
+def has_data(env: dict[str, str], home: Path, *, backed_up: bool) -> None:
+    """What a hub that ran here before left behind, and the backup that was made of it."""
+    load_root_key(user_data(env, sys.platform))
+    assert piped("migrate", env=env).code == 0
+    if backed_up:
+        assert piped("backup", "hub-backup.db", env=env, cwd=home).code == 0
 
 
 def test_the_first_example_works(hub: StubHub, env: dict[str, str], tmp_path: Path) -> None:

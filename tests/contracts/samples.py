@@ -19,7 +19,16 @@ ALICE = Scope(tenant="acme", principal="alice")
 BOB = Scope(tenant="acme", principal="bob")
 
 
-def new_task(clock: Clock, *, caller: str = "alice", context: str | None = None, said: Json = None) -> Task:
+def new_task(
+    clock: Clock,
+    *,
+    caller: str = "alice",
+    context: str | None = None,
+    said: Json = None,
+    skill: str | None = None,
+    dialect: str = "platform",
+    trace: str = "0af7651916cd43dd8448eb211c80319c",
+) -> Task:
     """A task as admission makes it: event 1 is implied by `last_seq`."""
     now = clock.now()
     message = Message(id=clock.new_id("msg_"), role=Role.USER, parts=(Data(value=said or {"city": "Lisbon"}),))
@@ -29,12 +38,13 @@ def new_task(clock: Clock, *, caller: str = "alice", context: str | None = None,
         caller_id=caller,
         agent_id="weather",
         agent_version="1.0.0",
-        dialect="platform",
+        dialect=dialect,
         context_id=context or clock.new_id("ctx_"),
         asked=SendTask(message=message, agent="weather", context_id=context),
-        trace=Trace(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331"),
+        trace=Trace(trace_id=trace, span_id="b7ad6b7169203331"),
         created_at=now,
         updated_at=now,
+        skill=skill,
         messages=(message,),
         last_seq=1,
     )

@@ -1,5 +1,8 @@
 """Lists of tasks, page by page."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from dragoman.model.errors import BadParams
@@ -16,12 +19,7 @@ async def pages(store: Store, scope: Scope, query: ListTasks) -> list[list[str]]
     found: list[list[str]] = []
     cursor: str | None = None
     while True:
-        page = await store.list_tasks(
-            scope,
-            ListTasks(
-                context_id=query.context_id, state=query.state, after=query.after, limit=query.limit, cursor=cursor
-            ),
-        )
+        page = await store.list_tasks(scope, msgspec.structs.replace(query, cursor=cursor))
         found.append([task.id for task in page.tasks])
         cursor = page.cursor
         if cursor is None:
@@ -140,5 +138,79 @@ def test_a_cursor_of_another_list_or_of_none_is_refused(store: Running, clock: M
                     await running.list_tasks(ALICE, query)
             with pytest.raises(BadParams):
                 await running.list_tasks(BOB, ListTasks(cursor=cursor))
+
+    run(scenario())
+
+
+async def made(store: Store, clock: ManualClock) -> dict[str, str]:
+    """Calls of two callers that differ in what they are found by; half of them are written before they end."""
+    ids: dict[str, str] = {}
+    kinds = (
+        ("bobs", "bob", "sum", "a2a-1.0", "aa"),
+        ("first", "alice", "sum", "platform", "aa"),
+        ("second", "alice", "sum", "dotted", "bb"),
+        ("third", "alice", "plan", "platform", "aa"),
+    )
+    for number, (name, caller, skill, dialect, trace) in enumerate(kinds):
+        clock.advance(1)
+        task = new_task(clock, caller=caller, skill=skill, dialect=dialect, trace=trace * 16, context="talk")
+        await store.open(opening(task, durable=number % 2 == 0))
+        await store.append(step(task, completed(clock)))
+        ids[name] = task.id
+    return ids
+
+
+@pytest.mark.parametrize("context", [None, "talk"])
+def test_a_list_is_of_one_skill_one_dialect_one_caller(store: Running, clock: ManualClock, context: str | None) -> None:
+    async def scenario() -> None:
+        async with store() as running:
+            ids = await made(running, clock)
+
+            async def found(scope: Scope, **filters: Any) -> list[str]:
+                listed = await pages(running, scope, ListTasks(context_id=context, limit=2, **filters))
+                return [task for page in listed for task in page]
+
+            assert await found(ALICE, skill="sum") == [ids["second"], ids["first"]]
+            assert await found(EVERYONE, skill="sum") == [ids["second"], ids["first"], ids["bobs"]]
+            assert await found(EVERYONE, skill="sum", dialect="a2a-1.0") == [ids["bobs"]]
+            assert await found(ALICE, dialect="platform") == [ids["third"], ids["first"]]
+            assert await found(EVERYONE, caller="bob") == [ids["bobs"]]
+            assert await found(ALICE, caller="alice", skill="plan") == [ids["third"]]
+            assert await found(ALICE, caller="bob") == [], "nobody else's, whoever is named"
+            assert await found(ALICE, skill="su") == []
+
+    run(scenario())
+
+
+def test_calls_are_found_by_their_trace(store: Running, clock: ManualClock) -> None:
+    async def scenario() -> None:
+        async with store() as running:
+            ids = await made(running, clock)
+            trace = "aa" * 16
+            everyones = await pages(running, EVERYONE, ListTasks(trace_id=trace, limit=2))
+            assert everyones == [[ids["third"], ids["first"]], [ids["bobs"]]]
+            assert await pages(running, ALICE, ListTasks(trace_id=trace)) == [[ids["third"], ids["first"]]]
+            assert await pages(running, ALICE, ListTasks(trace_id=trace, skill="plan")) == [[ids["third"]]]
+            assert await pages(running, ALICE, ListTasks(trace_id=trace, prefix=ids["first"])) == [[ids["first"]]]
+            assert await pages(running, EVERYONE, ListTasks(trace_id="cc" * 16)) == [[]]
+            assert (await running.list_tasks(EVERYONE, ListTasks(trace_id=trace, limit=1))).total == 3
+
+    run(scenario())
+
+
+def test_calls_are_found_by_how_their_ids_begin(store: Running, clock: ManualClock) -> None:
+    async def scenario() -> None:
+        async with store() as running:
+            ids = await made(running, clock)
+            newest_first = [ids["third"], ids["second"], ids["first"], ids["bobs"]]
+            assert await pages(running, EVERYONE, ListTasks(prefix="call_", limit=3)) == [
+                newest_first[:3],
+                newest_first[3:],
+            ]
+            assert await pages(running, ALICE, ListTasks(prefix="call_")) == [newest_first[:3]]
+            assert await pages(running, ALICE, ListTasks(prefix="call_", skill="plan")) == [[ids["third"]]]
+            assert await pages(running, ALICE, ListTasks(prefix=ids["first"])) == [[ids["first"]]]
+            assert await pages(running, ALICE, ListTasks(prefix=ids["bobs"])) == [[]]
+            assert await pages(running, EVERYONE, ListTasks(prefix="call%")) == [[]]
 
     run(scenario())

@@ -45,7 +45,10 @@ AgentNotFound       | 404 AGENT_NOT_FOUND           | 404 AGENT_NOT_FOUND     | 
 SkillNotFound       | 400 INVALID_TASK_TYPE         | 404 SKILL_NOT_FOUND     | -32602     | -32001 no_agent         | -32602        | -32602     | -32602
 TaskNotFound        | 404 TASK_NOT_FOUND            | 404 CALL_NOT_FOUND      | -32001     | -32001 task_not_found   | -32001        | -32001     | -32001
 CallbackNotFound    | 404 TASK_NOT_FOUND            | 404 NOT_FOUND           | -32001     | -32001                  | -32001        | -32001     | -32001
+SessionOver         | 404 TASK_NOT_FOUND            | 404 SESSION_OVER        | -32001     | -32001                  | -32001        | -32001     | -32001
 Conflict            | 400 PAYLOAD_VALIDATION_FAILED | 409 VALIDATION_ERROR    | -32602     | -32602                  | -32602        | -32602     | -32602
+EventGap            | 400 PAYLOAD_VALIDATION_FAILED | 409 EVENT_GAP           | -32602     | -32602                  | -32602        | -32602     | -32602
+StaleAttempt        | 400 PAYLOAD_VALIDATION_FAILED | 410 STALE_ATTEMPT       | -32602     | -32602                  | -32602        | -32602     | -32602
 IdempotencyConflict | 400 PAYLOAD_VALIDATION_FAILED | 409 VALIDATION_ERROR    | -32602     | -32602                  | -32602        | -32602     | -32602
 CallLoop            | 400 PAYLOAD_VALIDATION_FAILED | 409 VALIDATION_ERROR    | -32602     | -32602                  | -32602        | -32602     | -32602
 TaskFinished        | 400 PAYLOAD_VALIDATION_FAILED | 409 VALIDATION_ERROR    | -32004     | -32001 finished         | -32004        | -32004     | -32004

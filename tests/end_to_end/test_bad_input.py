@@ -108,6 +108,10 @@ def test_json_that_is_no_object_is_a_validation_error(hub: HubProcess, path: str
         ({"input": []}, "input"),
         ({"input": "text"}, "input"),
         ({"input": 5}, "input"),
+        ({"message": "hello"}, "message"),  # beside an input
+        ({"message": 5}, "message"),
+        ({"message": [], "input": None}, "message"),
+        ({"message": [{"kind": "text"}], "input": None}, "message[0]"),
         ({"options": []}, "options"),
         ({"options": {"priority": "yesterday"}}, "options.priority"),
         ({"options": {"priority": 1}}, "options.priority"),

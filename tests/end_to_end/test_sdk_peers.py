@@ -407,7 +407,7 @@ def test_the_documents_curl_examples_run_as_printed_but_for_the_quote(document: 
     command = ["bash", "-ec", mended.replace("localhost:8001", document.at)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    card, sent, got = _documents(done.stdout)
+    card, sent, got = documents(done.stdout)
     assert card["name"] == document.name
     assert sent["id"] == "req-001"
     assert sent["result"]["status"]["state"] == "completed"
@@ -420,7 +420,7 @@ def _messages(agent: StubAgent) -> list[dict[str, Any]]:
     return [body["params"]["message"] for method, _, _, body in agent.requests if method == "POST"]
 
 
-def _documents(said: str) -> list[Any]:
+def documents(said: str) -> list[Any]:
     """JSON documents that stand one behind the other."""
     found: list[Any] = []
     while said := said.strip():

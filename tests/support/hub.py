@@ -41,7 +41,7 @@ class HubProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self.data = data
         self.token: str | None = ADMIN_TOKEN if auth == "token" else None
-        self._auth = auth
+        self.auth = auth
         self._flags = flags
         self._planted = planted
         self._process: subprocess.Popen[bytes] | None = None
@@ -53,13 +53,17 @@ class HubProcess:
         assert self._process is not None, "the hub was not started"
         return self._process.pid
 
-    def start(self, environ: Mapping[str, str] | None = None) -> Self:
-        """Start it and wait until it is ready."""
+    def command(self) -> list[str]:
+        """How the process is started."""
         program = ["-m", "tests.support.planted", self._planted, "--"] if self._planted else ["-m", "dragoman"]
         command = [sys.executable, *program, "serve", "--port", str(self.port), "--data", str(self.data)]
+        return [*command, "--auth", self.auth, "--log", "json", *self._flags]
+
+    def start(self, environ: Mapping[str, str] | None = None) -> Self:
+        """Start it and wait until it is ready."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--auth", self._auth, "--log", "json", *self._flags],
+                self.command(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from dragoman.cli import main
-from tests.support import planted_callbacks, planted_calls, planted_points, planted_streams, planted_workflows
+from tests.support import (
+    planted_callbacks,
+    planted_calls,
+    planted_connected,
+    planted_points,
+    planted_streams,
+    planted_workflows,
+)
 from tests.support.planting import Plant
 
 BUGS: Final[Mapping[str, Plant]] = {
@@ -42,6 +49,9 @@ BUGS: Final[Mapping[str, Plant]] = {
         planted_workflows.workflow_job_finished_early,
         planted_workflows.steps_named_anew,
         planted_workflows.steps_not_stopped,
+        planted_connected.lost_calls_not_offered,
+        planted_connected.given_to_two_sessions,
+        planted_connected.running_calls_dropped,
     )
 }
 KILL_POINTS: Final[Mapping[str, Plant]] = {

@@ -85,7 +85,7 @@ def show(agent: str) -> None:
 @common
 def pause(agent: str) -> None:
     """Take no more calls for an agent."""
-    _change(agent, "paused", "it takes no calls until: dragoman agents resume")
+    _change(agent, "paused", "it takes no calls until: dragoman agents resume {id}")
 
 
 @command.command("resume", epilog="Example: dragoman agents resume agt_editor")
@@ -137,7 +137,7 @@ def _change(agent: str, status: str, said: str) -> None:
     hub = current_hub(output)
     item = agent_item(hub, agent)
     changed = hub.ask("PATCH", f"/v1/agents/{segment(str(item['id']))}", body={"status": status})
-    _show_change(output, changed or {}, said)
+    _show_change(output, changed or {}, said.format(id=item["id"]))
 
 
 def _show_change(output: Output, item: JsonObject, said: str) -> None:

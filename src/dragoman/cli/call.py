@@ -3,28 +3,33 @@
 The input is converted and checked by the skill's schema before anything is sent.
 """
 
-from typing import Final
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from dragoman.cli.answer import question_of, show_answer
 from dragoman.cli.completion import agents_and_skills
-from dragoman.cli.fault import Exit, Fault, not_found, wrong_usage
-from dragoman.cli.find import SEARCHED, agent_card, did_you_mean, pages, skills_of
+from dragoman.cli.fault import Fault, wrong_usage
 from dragoman.cli.hub import Hub
-from dragoman.cli.inputs import read_input
 from dragoman.cli.output import Output
-from dragoman.cli.refusals import fault_of, read
 from dragoman.cli.session import common, current_hub, current_output
-from dragoman.cli.times import DURATION, moment, took
-from dragoman.model.json import JsonObject, is_array, is_object
+from dragoman.cli.skill import input_schema, target_of
+from dragoman.cli.tasks import DIALECTS, call_of
+from dragoman.cli.times import DURATION
+from dragoman.cli.wanted import Wanted, asked_back, content_of
+from dragoman.model.json import JsonObject
 
-DEFAULT_TIMEOUT_S: Final = 30.0  # what the hub allows a call that says nothing
+if TYPE_CHECKING:
+    from dragoman.cli.calling import Answered, Asked
+
 LONGEST_TIMEOUT_S: Final = 3600.0
-GRACE_S: Final = 10.0  # for the hub to say that the time is over
+LONGEST_ACCEPTED_S: Final = 86400.0
 
 
 @click.command("call", epilog='Example: dragoman call summarize --input content="Tides rise. They fall."')
-@click.argument("names", nargs=-1, required=True, metavar="[AGENT] SKILL", shell_complete=agents_and_skills)
+@click.argument("names", nargs=-1, metavar="[AGENT|URL] SKILL", shell_complete=agents_and_skills)
 @click.option(
     "--input",
     "given",
@@ -33,112 +38,138 @@ GRACE_S: Final = 10.0  # for the hub to say that the time is over
     help="A value; or all of it as JSON, by file or stdin. K=@FILE reads a text, @@ is a plain @.",
 )
 @click.option("--text", metavar="TEXT", help="A text, for skills that take one.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file to send along; may be repeated.")
+@click.option("--stream", is_flag=True, help="Show what the agent says as it comes.")
+@click.option("--async", "accepted", is_flag=True, help="Hand it over and print its id.")
+@click.option("--wait", is_flag=True, help="With --async: wait for its answer.")
 @click.option("--timeout", "timeout_s", type=DURATION, metavar="30s", help="How long it may take, up to 1h.")
 @click.option(
     "--priority", type=click.Choice(["low", "normal", "high", "urgent"]), help="Which waiting call goes first."
 )
 @click.option("--conversation", metavar="ID", help="The conversation it belongs to.")
+@click.option("--continue", "continued", metavar="CALL", help="Answer what the agent of that call asked.")
+@click.option("--callback", metavar="URL", help="Where the outcome is told, too.")
+@click.option("--as", "dialect", type=click.Choice(DIALECTS), help="Call in this dialect and print its answer.")
 @click.option("--idempotency-key", metavar="KEY", help="The same key and input never run twice within 24 h.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the answer's files there.")
 @common
-def command(
-    names: tuple[str, ...],
-    given: tuple[str, ...],
-    text: str | None,
-    timeout_s: float | None,
-    priority: str | None,
-    conversation: str | None,
-    idempotency_key: str | None,
-) -> None:
+def command(**options: Any) -> None:
     """Call a skill and print its answer.
 
-    With SKILL alone the hub picks the best agent that has it.
+    With SKILL alone the hub picks the best agent that has it. With a URL the agent there is called without a hub.
     """
-    agent, skill = _words(names)
-    if timeout_s is not None and not 0 < timeout_s <= LONGEST_TIMEOUT_S:
-        raise wrong_usage("--timeout is more than nothing and at most 1h", next="--timeout 5m")
+    wanted = Wanted(**options)
+    _refuse_together(wanted)
     output = current_output()
+    if wanted.names and wanted.names[0].startswith(("http://", "https://")):
+        # It brings the dialects and what probes agents.
+        from dragoman.cli.directly import call_directly
+
+        call_directly(output, wanted)
+        return
     hub = current_hub(output)
-    agent_id, card = _target(hub, agent, skill)
-    known = str(card.get("id") or agent_id or "")
-    value = read_input(given, text, _input_schema(card, skill), advice=f"dragoman agents show {known}")
-    options: JsonObject = {}
-    if timeout_s is not None:
-        options["timeout_ms"] = max(1, round(timeout_s * 1000))
-    if priority is not None:
-        options["priority"] = priority
-    body: JsonObject = {"skill": skill, "input": value}
-    if options:
-        body["options"] = options
-    if agent_id is not None:
-        body["target_agent_id"] = agent_id
-    if conversation is not None:
-        body["context"] = {"conversation_id": conversation}
-    answer = hub.ask(
-        "POST",
-        "/v1/a2a/call",
-        body=body,
-        headers=_key_header(idempotency_key),
-        timeout_s=(timeout_s or DEFAULT_TIMEOUT_S) + GRACE_S,
-        waiting=f"calling {skill}",
-        agent=known,
-    )
-    _show(output, answer or {})
+    call = _asked(hub, wanted)
+    if wanted.dialect is not None:
+        from dragoman.cli.in_dialect import call_in
+
+        output.document(call_in(hub, output, call, wanted.dialect))
+    elif wanted.accepted and not wanted.wait:
+        _hand_over(output, hub, call)
+    else:
+        _carry(output, hub, call, wanted)
 
 
-def _words(names: tuple[str, ...]) -> tuple[str | None, str]:
+def _asked(hub: Hub, wanted: Wanted) -> "Asked":
+    """The call, as the hub takes it. Raises Fault for what can be known to be wrong before it is sent."""
+    from dragoman.cli.calling import Asked  # brings the HTTP client
+
+    body = wanted.body()
+    context: JsonObject = {"conversation_id": wanted.conversation} if wanted.conversation else {}
+    if wanted.continued is not None:
+        found = _continued(hub, wanted)
+        context["continue_call_id"] = found["id"]
+        agent, skill, schema = str(found.get("agent")), str(found.get("skill") or "the call"), dict[str, Any]()
+    else:
+        agent, skill, schema = _new(hub, wanted.names, body)
+    if context:
+        body["context"] = context
+    body |= content_of(wanted, schema, agent)
+    return Asked(body, _key_header(wanted.idempotency_key), wanted.seconds, skill, agent)
+
+
+def _carry(output: Output, hub: Hub, call: "Asked", wanted: Wanted) -> None:
+    """Make the call, answer what its agent asks where somebody is here to do so, and show what it came to."""
+    while True:
+        try:
+            answered = _made(output, hub, call, wanted)
+        except Fault as fault:
+            question = question_of(fault)
+            if question is None:
+                raise
+            call = asked_back(call, *question)
+            continue
+        if not (output.json and wanted.stream):
+            show_answer(output, hub, answered.answer, said=answered.said, out=wanted.out)
+        return
+
+
+def _made(output: Output, hub: Hub, call: "Asked", wanted: Wanted) -> "Answered":
+    # They bring the HTTP client.
+    from dragoman.cli.calling import hand_over_and_wait, hear, wait_for
+    from dragoman.cli.headline import show_headline
+
+    if wanted.accepted:
+        return hand_over_and_wait(hub, output, call)
+    return hear(hub, output, call, partial(show_headline, output)) if wanted.stream else wait_for(hub, call)
+
+
+def _hand_over(output: Output, hub: Hub, call: "Asked") -> None:
+    from dragoman.cli.calling import hand_over
+
+    answer = hand_over(hub, call)
+    if output.json:
+        output.document(answer)
+        return
+    output.answer(str(answer.get("call_id")))
+    output.note(f"next: dragoman tasks show {answer.get('call_id')}")
+
+
+def _new(hub: Hub, names: tuple[str, ...], body: JsonObject) -> tuple[str, str, JsonObject]:
+    """Whom a new call is for, its skill and the schema of its input."""
     match names:
+        case ():
+            raise click.UsageError("Missing argument '[AGENT] SKILL'.", click.get_current_context())
         case (skill,):
-            return None, skill
+            agent = None
         case (agent, skill):
-            return agent, skill
+            pass
         case _:
             raise wrong_usage(f"expected [AGENT] SKILL, got {len(names)} words", next="dragoman call --help")
+    agent_id, card = target_of(hub, agent, skill)
+    body["skill"] = skill
+    if agent_id is not None:
+        body["target_agent_id"] = agent_id
+    return str(card.get("id") or agent_id or ""), skill, input_schema(card, skill)
 
 
-def _target(hub: Hub, agent: str | None, skill: str) -> tuple[str | None, JsonObject]:
-    """Whom to name in the call (nobody, when the hub is to pick), and the card that has the schema. Raises Fault."""
-    if agent is not None:
-        agent_id, card = agent_card(hub, agent)
-        names = _skill_names(card)
-        if names and skill not in names:
-            message = f'{agent_id} has no skill "{skill}"; it has: {", ".join(names)}'
-            near = did_you_mean(skill, names).removeprefix("; did you mean ").rstrip("?")
-            raise not_found("SKILL_NOT_FOUND", message, next=f"dragoman call {agent_id} {near or names[0]}")
-        return agent_id, card
-    found, _ = pages(hub, "/v1/a2a/discover", {"skill": skill}, items="agents", limit=1)
-    if not found:
-        _refuse_resting(hub, skill)
-        everybody, _ = pages(hub, "/v1/a2a/discover", {}, items="agents", limit=SEARCHED)
-        message = f'no agent has the skill "{skill}"{did_you_mean(skill, skills_of(everybody))}'
-        raise not_found("SKILL_NOT_FOUND", message, next="dragoman discover")
-    return None, agent_card(hub, str(found[0]["id"]))[1]
+def _continued(hub: Hub, wanted: Wanted) -> JsonObject:
+    """The call that goes on."""
+    if wanted.names:
+        raise wrong_usage("--continue goes on with a call: it names no agent and no skill", next="leave them out")
+    return call_of(hub, wanted.continued or "")
 
 
-def _refuse_resting(hub: Hub, skill: str) -> None:
-    """Return unless somebody has the skill, but takes no calls now. Raises Fault then."""
-    for status, next_step in (("paused", "dragoman agents resume"), ("unreachable", "dragoman agents show")):
-        found, _ = pages(hub, "/v1/a2a/discover", {"skill": skill, "status": status}, items="agents", limit=1)
-        if found:
-            agent_id = found[0]["id"]
-            message = f'{agent_id} has the skill "{skill}", but is {status}'
-            raise Fault(message, next=f"{next_step} {agent_id}", code="AGENT_UNAVAILABLE", retryable=True)
-
-
-def _skills(card: JsonObject) -> list[JsonObject]:
-    skills = card.get("skills")
-    return [skill for skill in skills if is_object(skill)] if is_array(skills) else []
-
-
-def _skill_names(card: JsonObject) -> list[str]:
-    return [str(skill.get("name") or skill.get("id")) for skill in _skills(card)]
-
-
-def _input_schema(card: JsonObject, skill: str) -> JsonObject:
-    for one in _skills(card):
-        if skill in (one.get("name"), one.get("id")):
-            schema = one.get("input_schema")
-            return schema if is_object(schema) else {}
-    return {}
+def _refuse_together(wanted: Wanted) -> None:
+    longest = LONGEST_ACCEPTED_S if wanted.accepted else LONGEST_TIMEOUT_S
+    if wanted.timeout_s is not None and not 0 < wanted.timeout_s <= longest:
+        raise wrong_usage(f"--timeout is more than nothing and at most {longest / 3600:g}h", next="--timeout 5m")
+    if wanted.wait and not wanted.accepted:
+        raise wrong_usage("--wait goes with --async", next="leave it out: a call is waited for")
+    ways = [name for name, on in (("--stream", wanted.stream), ("--async", wanted.accepted)) if on]
+    if wanted.dialect is not None:
+        ways.append("--as")
+    if len(ways) > 1:
+        raise wrong_usage(f"{' and '.join(ways)} exclude each other", next="leave one of them out")
 
 
 def _key_header(key: str | None) -> dict[str, str]:
@@ -147,51 +178,3 @@ def _key_header(key: str | None) -> dict[str, str]:
     if not key or not key.isascii() or not key.isprintable():
         raise wrong_usage("--idempotency-key is plain ASCII text", next="--idempotency-key order-4711")
     return {"idempotency-key": key}
-
-
-def _show(output: Output, answer: JsonObject) -> None:
-    status = answer.get("status")
-    if status != "completed":
-        raise _unfinished(answer, str(status))
-    if output.json:
-        output.document(answer)
-    else:
-        result = answer.get("result")
-        if is_object(result) and list(result) == ["text"] and isinstance(result["text"], str):
-            output.answer(result["text"])
-        else:
-            output.document(result)
-    if not output.json:
-        output.note(" · ".join(_took(answer)))
-
-
-def _unfinished(answer: JsonObject, status: str) -> Fault:
-    if is_object(answer.get("error")):
-        return fault_of(read(200, answer))
-    call_id = answer.get("call_id") or answer.get("id")
-    message = "the call was cancelled" if status == "cancelled" else f"the call is {status}, not completed"
-    details: JsonObject = {"call_id": call_id, "status": status}
-    return Fault(message, next="call again", exit_code=Exit.FAILED, code="NOT_COMPLETED", details=details)
-
-
-def _took(answer: JsonObject) -> list[str]:
-    """`completed in 2.4 s (queued 3 ms, agent 2.4 s)`, tokens, trace: what of it the answer tells."""
-    timing = answer.get("timing")
-    times = {name: moment(at) for name, at in timing.items()} if is_object(timing) else {}
-    queued, started, done = times.get("queued_at"), times.get("started_at"), times.get("completed_at")
-    facts: list[str] = []
-    if queued and done:
-        line = f"completed in {took((done - queued).total_seconds())}"
-        if started:
-            waited, worked = (started - queued).total_seconds(), (done - started).total_seconds()
-            line += f" (queued {took(waited)}, agent {took(worked)})"
-        facts.append(line)
-    else:
-        facts.append("completed")
-    usage = answer.get("usage")
-    if is_object(usage) and usage.get("tokens") is not None:
-        facts.append(f"{usage['tokens']} tokens")
-    trace = answer.get("trace")
-    if is_object(trace) and trace.get("trace_id"):
-        facts.append(f"trace {trace['trace_id']}")
-    return facts

@@ -17,6 +17,7 @@ from dragoman.cli.output import BOLD, DIM, GREEN, RED, YELLOW, Output, one_line,
 GAP: Final = 3
 INDENT: Final = 3  # a blank, the mark, a blank
 NARROWEST: Final = 24
+SEPARATOR: Final = " · "
 
 
 class Mark(enum.Enum):
@@ -75,7 +76,7 @@ def _show(output: Output, one: Finding, name: str, subject: int, widths: Sequenc
     for index, cell in enumerate(cells):
         is_last = index == len(cells) - 1
         style = RED if one.red == index else DIM if is_last and index > 0 else ""
-        pieces = textwrap.wrap(cell, max(NARROWEST, wide - at)) or [""] if is_last else [cell]
+        pieces = _wrapped(cell, max(NARROWEST, wide - at)) if is_last else [cell]
         for line, piece in enumerate(pieces):
             padding = "\n" + " " * at if line else ""
             shown += padding + (output.paint(piece, style, sys.stdout) if style else piece)
@@ -83,3 +84,17 @@ def _show(output: Output, one: Finding, name: str, subject: int, widths: Sequenc
             shown += " " * (widths[index] - len(cell) + GAP)
             at += widths[index] + GAP
     print(shown.rstrip())
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of that width; one that lists things breaks between them, where each fits."""
+    things = text.split(SEPARATOR)
+    if max(map(len, things)) + len(SEPARATOR) > width:
+        return textwrap.wrap(text, width) or [""]
+    lines = [things[0]]
+    for thing in things[1:]:
+        if len(lines[-1]) + len(SEPARATOR) + len(thing) > width:
+            lines.append(thing)
+        else:
+            lines[-1] += SEPARATOR + thing
+    return lines

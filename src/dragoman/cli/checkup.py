@@ -9,22 +9,26 @@ import shutil
 import stat
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from dragoman import __version__
+from dragoman.cli.banner import tilde
 from dragoman.cli.checklist import Finding, Mark, show_end, show_findings
 from dragoman.cli.exchange import exchange
 from dragoman.cli.fault import Exit, Fault
-from dragoman.cli.hub import REASONS, Hub
+from dragoman.cli.hub import Hub
 from dragoman.cli.output import GREEN, RED, YELLOW, Output
-from dragoman.cli.session import current_hub, data_directory
+from dragoman.cli.session import current_hub
 from dragoman.cli.times import moment, took
 from dragoman.cli.version import EXTRAS, is_there
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.net import NetError
 from dragoman.ports.clock import SystemClock
+from dragoman.sdk.client.reach import REASONS
+from dragoman.sdk.client.settings import data_directory
 
 WAIT_S: Final = 5.0
 FREE_BYTES: Final = 1 << 30
@@ -66,10 +70,14 @@ class Checkup:
         """This machine: what is installed, the data directory, and what the system allows."""
         extras = ", ".join(name for name, package in EXTRAS.items() if is_there(package)) or "none"
         self.good("here", f"dragoman {__version__}, Python {platform.python_version()}, extras: {extras}")
+        if _is_strangers_alias():
+            self.note("alias", "the package agentplatform here is not ours", "import dragoman in its place")
         data = data_directory(os.environ)
         self.facts["data"] = str(data)
         if not data.exists():
-            self.findings.append(Finding(Mark.FACT, "data", (f"{data} is not there yet: no hub of yours ran here",)))
+            self.findings.append(
+                Finding(Mark.FACT, "data", (f"{tilde(data)} is not there yet: no hub of yours ran here",))
+            )
         else:
             self._check_data(data)
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -110,9 +118,9 @@ class Checkup:
         about = data.stat()
         mode = stat.S_IMODE(about.st_mode)
         if about.st_uid != os.getuid() or mode & 0o077:
-            self.fault("data", f"others can read {data} (mode {mode:04o})", f"chmod 700 {data}")
+            self.fault("data", f"others can read {tilde(data)} (mode {mode:04o})", f"chmod 700 {data}")
         else:
-            self.good("data", str(data))
+            self.good("data", tilde(data))
         free = shutil.disk_usage(data).free
         if free < FREE_BYTES:
             self.note(
@@ -157,6 +165,12 @@ def check_hub(output: Output) -> int:
     worst = max((one.mark for one in checkup.findings), key=[Mark.FACT, Mark.GOOD, Mark.NOTE, Mark.FAULT].index)
     show_end(output, verdict, RED if worst is Mark.FAULT else YELLOW if worst is Mark.NOTE else GREEN, mend)
     return exit_code
+
+
+def _is_strangers_alias() -> bool:
+    """Whether another package has taken the place of our `agentplatform`; looked at, not imported."""
+    found = find_spec("agentplatform")
+    return found is not None and "__dragoman__" not in Path(found.origin or os.devnull).read_text(errors="replace")
 
 
 def _object(reply: HttpReply) -> JsonObject:

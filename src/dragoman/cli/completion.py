@@ -15,8 +15,9 @@ from click.shell_completion import get_completion_class
 from dragoman.cli.fault import Fault, wrong_usage
 from dragoman.cli.find import items_of, skills_of
 from dragoman.cli.output import Output, say
-from dragoman.cli.session import DEFAULT_HUB, current_hub, named_hub
+from dragoman.cli.session import current_hub, named_hub
 from dragoman.model.json import JsonObject, is_array, is_object
+from dragoman.sdk.client.settings import DEFAULT_HUB
 
 WAIT_S: Final = 0.3
 KEPT_S: Final = 5.0

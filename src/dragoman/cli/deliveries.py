@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -15,7 +14,7 @@ from dragoman.cli.output import Output
 from dragoman.cli.paging import paged, show_page
 from dragoman.cli.session import common, confirm, current_hub, current_output
 from dragoman.cli.table import Column, Kind, chosen
-from dragoman.cli.times import DURATION, moment
+from dragoman.cli.times import since_time
 from dragoman.model.json import JsonObject, is_object
 
 STATES: Final = ("pending", "parked", "disabled", "delivered")
@@ -66,7 +65,7 @@ def ls(
     """List deliveries, newest first."""
     output = current_output()
     picked = chosen(COLUMNS, SHOWN, columns)
-    query = {"state": state, "since": _time(since), "url": url, "call": call, "cursor": cursor}
+    query = {"state": state, "since": since_time(since), "url": url, "call": call, "cursor": cursor}
     ending = partial(_ending, filtered=any(query.values()))
     show_page(output, "/v1/deliveries", query, picked, limit=limit, ending=ending)
 
@@ -114,9 +113,8 @@ def enable(delivery: str) -> None:
     output = current_output()
     hub = current_hub(output)
     item = _one(hub, "PATCH", f"/v1/deliveries/{segment(delivery)}", delivery, {"enabled": True})
-    _show(
-        output, item, "what comes from now on is sent; the rest by: dragoman deliveries replay --all --state disabled"
-    )
+    held = "what was held back stays so until: dragoman deliveries replay --all --state disabled"
+    _show(output, item, f"{item.get('url')} is enabled; {held}")
 
 
 def _replay_all(output: Output, hub: Hub, state: str | None, url: str | None, *, yes: bool) -> None:
@@ -177,21 +175,8 @@ def _ending(found: Sequence[JsonObject], *, filtered: bool) -> str | None:
 def _nothing(*, filtered: bool) -> str:
     if filtered:
         return "no delivery matches\nnext: dragoman deliveries ls"
-    return "nothing was to be delivered yet\nnext: make a call with a callback, such as options.callback_url"
+    return "nothing was to be delivered yet\nnext: dragoman call SKILL --callback URL"
 
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
-
-
-def _time(text: str | None) -> str | None:
-    """A time as the hub takes it, from a duration back from now, or a time."""
-    if text is None:
-        return None
-    at = moment(text)
-    if at is None:
-        # Only here is the time of day needed.
-        from dragoman.ports.clock import SystemClock
-
-        at = SystemClock().now() - timedelta(seconds=min(DURATION.convert(text, None, None), 3650 * 86400.0))
-    return at.isoformat().replace("+00:00", "Z")

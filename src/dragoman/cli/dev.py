@@ -1,10 +1,10 @@
-"""`dragoman dev`: a hub for trying things out, with a demo agent, on this machine only.
+"""`dragoman dev`: a hub for trying things out, with four demo agents, on this machine only.
 
-Data is kept in the folder `dev` of the data directory, apart from that of `dragoman serve`. The demo agent is a
-process of its own (`demo/editor.py`); it ends when this one does.
+Data is kept in the folder `dev` of the data directory, apart from that of `dragoman serve`. The demo agents are a
+process of their own (`demo/`); it ends when this one does.
 
-    dev ── stdin pipe, closes with us ──▶ editor ── POST /v1/a2a/registry ──▶ hub (this process)
-        ◀── one line: registered ───────
+    dev ── stdin pipe: where the hub is; closes with us ──▶ demo agents ── register, connect ──▶ hub (this process)
+        ◀── one line: who is there ─────────────────────────
 """
 
 import os
@@ -19,25 +19,28 @@ import click
 from dragoman.cli.fault import wrong_usage
 from dragoman.cli.listening import require_free
 from dragoman.cli.serve import require_server, run, settings_of
-from dragoman.cli.session import DEFAULT_HUB, DEV_FOLDER, confirm, data_directory
+from dragoman.cli.session import confirm
+from dragoman.sdk.client.settings import DEFAULT_HUB, DEV_FOLDER, data_directory
 
 if TYPE_CHECKING:
     from dragoman.cli.banner import Facts
-    from dragoman.cli.demo.child import DemoAgent
+    from dragoman.cli.demo.child import DemoAgents
+    from dragoman.config import Settings
 
-SAMPLE: Final = "Tides rise and fall twice a day. The moon pulls the sea. The sun helps a little."
+AGENT_DATA: Final = "demo"
 # Files that show that a folder is a hub's: nothing else is ever deleted.
 OURS: Final = ("root.key", "admin-token", "hub.db")
 
 
 @click.command("dev", epilog="Example: dragoman dev --port 8701")
 @click.option("--port", metavar="PORT", help="The hub's port. [default: 8700]")
-@click.option("--no-demo", is_flag=True, help="Without the demo agent.")
+@click.option("--no-demo", is_flag=True, help="Without the demo agents.")
 @click.option("--fresh", is_flag=True, help="Forget what was kept from earlier runs.")
+@click.option("--reload", is_flag=True, help="Start hub and agents again when their files change.")
 @click.option("--auth", type=click.Choice(["token", "none"]), default="none", show_default=True, help="Who may call.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def command(port: str | None, no_demo: bool, fresh: bool, auth: str, yes: bool) -> int:
-    """Run a hub with a demo agent on this machine."""
+def command(port: str | None, no_demo: bool, fresh: bool, reload: bool, auth: str, yes: bool) -> int:
+    """Run a hub with demo agents on this machine."""
     require_server("dev")
     data = data_directory(os.environ) / DEV_FOLDER
     flags = {"host": "127.0.0.1", "auth": auth, "data": str(data), **({"port": port} if port else {})}
@@ -45,14 +48,18 @@ def command(port: str | None, no_demo: bool, fresh: bool, auth: str, yes: bool) 
     require_free(settings.host, settings.port)
     if fresh:
         forget(data, yes=yes)
-    # Threads and processes: not for --help.
-    from dragoman.cli.demo.child import DemoAgent
-
+    if reload:
+        return _reloading()
+    # A folder that is made on the way to another has the mode of all: doctor would find it readable by others.
+    data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if no_demo:
         return run("dev", settings, lambda facts: _tell(facts, None))
-    token_file = data / "admin-token" if auth == "token" else None
-    with DemoAgent(f"http://127.0.0.1:{settings.port}", token_file) as demo:
-        return run("dev", settings, lambda facts: demo.when_ready(lambda: _tell(facts, demo)))
+    # Threads and processes: not for --help.
+    from dragoman.cli.demo.child import DemoAgents
+
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)  # before the agents make their own folder in it
+    with DemoAgents(data / AGENT_DATA) as demo:
+        return run("dev", settings, lambda facts: _join(settings, facts, demo))
 
 
 def forget(data: Path, *, yes: bool) -> None:
@@ -67,9 +74,12 @@ def forget(data: Path, *, yes: bool) -> None:
 
 def try_line(url: str) -> str:
     """A command that works as it is printed, from where `dragoman dev` was started."""
-    other = os.environ.get("DRAGOMAN_URL", DEFAULT_HUB).rstrip("/") != url
-    hub = f" --hub {url}" if other else ""
-    return f'{program()} call summarize{hub} --input content="{SAMPLE}" --input max_length=40'
+    return f"{program()} call brief{_hub_flag(url)} --input topic=tides --stream"
+
+
+def next_line(url: str) -> str:
+    """What to do after that: an agent of one's own."""
+    return f"{program()} new my-agent && {program()} run my-agent/agent.py{_hub_flag(url)}"
 
 
 def program() -> str:
@@ -85,15 +95,39 @@ def program() -> str:
     return shlex.quote(str(near))
 
 
-def _tell(facts: "Facts", demo: "DemoAgent | None") -> None:
+def _hub_flag(url: str) -> str:
+    other = os.environ.get("DRAGOMAN_URL", DEFAULT_HUB).rstrip("/") != url
+    return f" --hub {url}" if other else ""
+
+
+def _join(settings: "Settings", facts: "Facts", demo: "DemoAgents") -> None:
+    """Tell the agents where the hub is, and the operator, once they are there, what there is."""
+    token = None
+    if settings.auth == "token":
+        given = settings.admin_token
+        token = given.reveal() if given is not None else (settings.data / "admin-token").read_text().strip()
+    demo.join(facts.url, token, lambda: _tell(facts, demo))
+
+
+def _tell(facts: "Facts", demo: "DemoAgents | None") -> None:
     from dragoman.cli.banner import tell, token_line
 
     block: list[tuple[str, list[str]]] = []
     if facts.auth == "token":
         block.append(("admin token", [token_line(facts)]))
+    block.append(("status", [f"{facts.url.replace('127.0.0.1', 'localhost')}/"]))
     if demo is not None:
         block.append(("agents", demo.lines()))
-        if demo.port is not None:
+        if demo.ready:
             block.append(("try", [try_line(facts.url)]))
-    block.append(("next", [f"{program()} register http://HOST:PORT"]))
+    block.append(("next", [next_line(facts.url)]))
     tell(facts, "dev", block)
+
+
+def _reloading() -> int:
+    """This command, without --reload and what was done already, again and again."""
+    from dragoman.cli.reload import run_reloading, this_program
+
+    words = [word for word in sys.argv[1:] if word not in ("--reload", "--fresh", "--yes")]
+    sources = Path(__file__).parents[1]
+    return run_reloading([*this_program(), *words], [sources])

@@ -8,7 +8,8 @@ import click
 from dragoman.cli.discover import DIALECTS
 from dragoman.cli.fault import wrong_usage
 from dragoman.cli.output import Output
-from dragoman.cli.session import DEFAULT_HUB, common, current_output, named_hub
+from dragoman.cli.session import common, current_output, named_hub
+from dragoman.sdk.client.settings import DEFAULT_HUB
 
 
 @click.command("doctor", epilog="Example: dragoman doctor")

@@ -18,16 +18,23 @@ from dragoman.cli.output import Output
 
 # Name, module under dragoman.cli, and the line in --help; a test compares the line with the command's own first one.
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "dev": ("dev", "Run a hub with a demo agent on this machine."),
+    "dev": ("dev", "Run a hub with demo agents on this machine."),
+    "new": ("new", "Make a folder with an agent, a test and a README."),
+    "run": ("run", "Start the agent in a file: it connects to a hub, or listens."),
     "serve": ("serve", "Run the hub."),
     "register": ("register", "Register an agent: by its URL, or by a card file."),
     "discover": ("discover", "Find agents, best first."),
     "call": ("call", "Call a skill and print its answer."),
+    "tasks": ("tasks", "List, show and cancel calls of every dialect."),
     "agents": ("agents", "List, show, pause, resume and remove agents."),
     "deliveries": ("deliveries", "List callbacks and webhooks, and send them once more."),
     "doctor": ("doctor", "Check an agent by its URL, or this installation and its hub."),
     "translate": ("translate", "Put a message, answer, event or card into another dialect."),
     "keys": ("keys", "Create, list, rotate and revoke keys."),
+    "bench": ("bench", "Put load on a hub of this machine and measure it."),
+    "backup": ("backup", "Copy a hub's database, running or not, into a file."),
+    "restore": ("restore", "Put a backup in the place of a stopped hub's database."),
+    "migrate": ("migrate", "Bring the schema of a hub's data up to date."),
     "config": ("config", "Show settings and where each comes from."),
     "version": ("version", "Show the versions of what is installed."),
 }

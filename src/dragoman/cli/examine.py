@@ -8,7 +8,6 @@ from typing import Final
 
 from dragoman.cli.exchange import ANYWHERE, WireLog, progress
 from dragoman.cli.output import Output
-from dragoman.cli.session import is_loopback
 from dragoman.delivery.over_http import MAX_CARD
 from dragoman.delivery.probe import Examined, look, send
 from dragoman.delivery.probe.asker import MOST_REQUESTS
@@ -16,6 +15,7 @@ from dragoman.dialects import DIALECTS
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.net import AddressRule, Client, NetError
 from dragoman.ports.clock import SystemClock
+from dragoman.sdk.client.settings import is_loopback
 
 MAX_ANSWER: Final = 10 * 1024 * 1024
 

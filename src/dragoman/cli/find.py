@@ -14,14 +14,20 @@ SEARCHED: Final = 1000
 
 
 def pages(
-    hub: Hub, path: str, query: Mapping[str, str], *, items: str = "items", limit: int | None = None
+    hub: Hub,
+    path: str,
+    query: Mapping[str, str],
+    *,
+    items: str = "items",
+    limit: int | None = None,
+    position: str = "cursor",
 ) -> tuple[list[JsonObject], str | None]:
-    """Up to `limit` entries of a list (all without one) and the cursor of what follows."""
+    """Up to `limit` entries of a list (all without one) and the cursor of what follows, asked for as `position`."""
     found: list[JsonObject] = []
-    cursor = query.get("cursor")
+    cursor = query.get(position)
     while True:
         left = PAGE if limit is None else min(PAGE, limit - len(found))
-        asked = {**query, "limit": str(left), **({"cursor": cursor} if cursor else {})}
+        asked = {**query, "limit": str(left), **({position: cursor} if cursor else {})}
         answer = hub.get(path, asked)
         found.extend(item for item in items_of(answer, items) if is_object(item))
         cursor = answer.get("next_cursor") or None

@@ -4,13 +4,13 @@ from typing import Final, NamedTuple
 
 from dragoman.cli.checklist import Finding, Mark
 from dragoman.cli.fault import Exit
-from dragoman.cli.hub import REASONS
 from dragoman.cli.output import GREEN, RED, YELLOW
 from dragoman.cli.times import took
 from dragoman.delivery.probe import Examined, Said, Spoken, Verdict
 from dragoman.delivery.probe.report import auth_of, tls_of, why_not
 from dragoman.model.agent import Binding
 from dragoman.model.json import Json, is_array
+from dragoman.sdk.client.reach import REASONS
 
 IN_STEP_S: Final = 2.0  # whole seconds are all that a server tells
 FRAMINGS: Final = {Binding.JSONRPC: "JSON-RPC", Binding.HTTP: "HTTP+JSON", Binding.GRPC: "gRPC"}
@@ -121,7 +121,7 @@ def _message(said: Said | None) -> Finding:
     first, *others = said.places or ("no place at all",)
     also = f" (also in {', '.join(others)})" if others else ""
     text = said.text if len(said.text) <= SHOWN_TEXT else f"{said.text[:SHOWN_TEXT]}…"
-    told = f"{_precise(said.ms)}, answer in {first}{also}: {text}"
+    told = f"{_precise(said.ms)}, answer in {first}{also}{text and ': '}{text}"
     return Finding(Mark.GOOD, "send", (f"{said.state}{after}", told), group="send")
 
 

@@ -4,22 +4,24 @@ Does not retry and knows no command. Waits with a spinner on a terminal, with a 
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
 from dragoman.cli.fault import Exit, Fault
 from dragoman.cli.output import Output
-from dragoman.cli.refusals import fault_of, read, refused_token
+from dragoman.cli.refusals import Refusal, fault_of, read, refused_token
 from dragoman.model.json import Json, JsonObject, is_object
+from dragoman.sdk.client.reach import is_unanswered, unreachable
+
+if TYPE_CHECKING:
+    from dragoman.model.errors import DragomanError
+    from dragoman.model.http import HttpReply
+    from dragoman.sdk.client.http import HubHttp
+
+    Run = Callable[[Coroutine[None, None, HttpReply]], HttpReply]
 
 REQUEST_S: Final = 30.0
-REASONS: Final = {
-    "forbidden": "no usable address", "unresolved": "no such host", "refused": "connection refused",
-    "tls": "TLS failed", "timeout": "no answer in time", "reset": "connection closed",
-    "protocol": "what answers there is no hub", "too_large": "answer too large",
-    "compressed": "answer is compressed", "closed": "closed",
-}  # fmt: skip
 
 
 class Hub:
@@ -54,12 +56,16 @@ class Hub:
         missing_ok: bool = False,
         invalid: Exit = Exit.USAGE,
         agent: str | None = None,
+        run: "Run | None" = None,
     ) -> JsonObject | None:
-        """The answer's JSON object; None for a 404 with `missing_ok`. Raises Fault for every other refusal."""
+        """The answer's JSON object; None for a 404 with `missing_ok`. Raises Fault for every other refusal.
+
+        `run`: what runs the exchange, where it is not only to be waited for.
+        """
         url = self.url + path + (f"?{urlencode(query)}" if query else "")
         while True:
             token = self._tokens[0] if self._tokens else None
-            status, answer = self._exchange(method, url, body, _headers(token, body, headers), timeout_s, waiting)
+            status, answer = self._exchange(method, url, body, _headers(token, body, headers), timeout_s, waiting, run)
             if status == 401 and len(self._tokens) > 1:
                 # Of the hubs of this user, another one listens here.
                 del self._tokens[0]
@@ -67,15 +73,44 @@ class Hub:
             break
         if 200 <= status < 300 and is_object(answer):
             return answer
-        if status < 500 and status != 429 and not is_object(answer):
-            raise self._unreachable("protocol", sent=False)
-        if status == 404 and missing_ok:
+        if status == 404 and missing_ok and is_object(answer):
             return None
+        raise self.refused(status, answer, invalid=invalid, agent=agent)
+
+    def refused(self, status: int, answer: Json, *, invalid: Exit = Exit.USAGE, agent: str | None = None) -> Fault:
+        """The fault that an answer means which is no success."""
+        if status < 500 and status != 429 and not is_object(answer):
+            return self.unreachable("protocol", sent=False)
         refusal = read(status, answer)
-        raise refused_token(refusal, token) if status in (401, 403) else fault_of(refusal, invalid=invalid, agent=agent)
+        token = self._tokens[0] if self._tokens else None
+        return (
+            refused_token(refusal, token) if status in (401, 403) else fault_of(refusal, invalid=invalid, agent=agent)
+        )
+
+    def credential(self) -> dict[bytes, bytes]:
+        """The header that shows the token, if there is one."""
+        return {b"authorization": f"Bearer {self._tokens[0]}".encode()} if self._tokens else {}
+
+    def http(self) -> "HubHttp":
+        """The same hub for what goes on for a while: streams, and several requests at once."""
+        # Brings the HTTP client.
+        from dragoman.sdk.client.http import HubHttp
+
+        return HubHttp(self.url, self._tokens[0] if self._tokens else None)
+
+    def failed(self, error: "DragomanError") -> Fault:
+        """The fault that an error of the client means."""
+        return fault_of(Refusal(error.http_status, error.code, error.message, dict(error.details), error.retryable))
 
     def _exchange(
-        self, method: str, url: str, body: Json, headers: Mapping[str, str], timeout_s: float, waiting: str
+        self,
+        method: str,
+        url: str,
+        body: Json,
+        headers: Mapping[str, str],
+        timeout_s: float,
+        waiting: str,
+        run: "Run | None",
     ) -> tuple[int, Json]:
         # asyncio, ssl and the client take longer to import than most commands take to run; --help needs none of them.
         import asyncio
@@ -93,27 +128,28 @@ class Hub:
             body=b"" if body is None else json.dumps(body, ensure_ascii=False).encode(),
         )
         try:
-            reply = asyncio.run(exchange(request, timeout_s, waiting, self._output))
+            reply = (run or asyncio.run)(exchange(request, timeout_s, waiting, self._output))
         except NetError as error:
-            raise self._unreachable(error.kind.value, sent=error.sent) from error
+            raise self.unreachable(error.kind.value, sent=error.sent) from error
         try:
             return reply.status, msgspec.json.decode(reply.body) if reply.body else None
         except (msgspec.DecodeError, UnicodeDecodeError):
             if 200 <= reply.status < 300:
-                raise self._unreachable("protocol", sent=True) from None
+                raise self.unreachable("protocol", sent=True) from None
             return reply.status, None
 
-    def _unreachable(self, kind: str, *, sent: bool) -> Fault:
-        reason = REASONS.get(kind, kind)
-        if sent and kind in ("timeout", "reset"):
+    def unreachable(self, kind: str, *, sent: bool) -> Fault:
+        """The fault that there is no answer, and why."""
+        message = unreachable(self.url, kind, sent=sent)
+        if is_unanswered(kind, sent=sent):
             return Fault(
-                f"{self.url} took the request and gave no answer ({reason})",
+                message,
                 next="it may have been carried out: look before you repeat it",
                 exit_code=Exit.UNREACHABLE,
                 code="HUB_UNREACHABLE",
             )
         return Fault(
-            f"no hub answers at {self.url} ({reason})",
+            message,
             next="dragoman dev, or set DRAGOMAN_URL",
             exit_code=Exit.UNREACHABLE,
             code="HUB_UNREACHABLE",

@@ -1,11 +1,13 @@
 """What `call` sends: values typed as text, files and stdin, made into one input object.
 
-    --input k=v  k=@file  @file (a whole JSON object)  -  (the same from stdin)     --text T
+    --input k=v  k=@file  @file (a whole JSON object)  -  (the same from stdin)     --text T     --file PATH
 
 What a value may be is the schema's business (`fitting.py`); nothing is sent here.
 """
 
+import base64
 import json
+import mimetypes
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,6 +55,24 @@ def read_input(given: Sequence[str], text: str | None, schema: JsonObject, *, ad
     if problems:
         raise _refused(problems, schema, advice)
     return merged
+
+
+def with_files(names: Sequence[str], value: JsonObject, text: str | None) -> list[JsonObject]:
+    """What was typed and the files, as parts of a message. Raises Fault for a file that cannot be read."""
+    parts: list[JsonObject] = []
+    if text is not None and text in value.values() and len(value) == 1:
+        parts.append({"kind": "text", "text": text})
+    elif value:
+        parts.append({"kind": "data", "data": value})
+    for name in names:
+        try:
+            raw = Path(name).read_bytes()
+        except OSError as error:
+            raise wrong_usage(f'"{name}" cannot be read: {error.strerror}', next="check the file's name") from error
+        file: JsonObject = {"name": Path(name).name, "bytes": base64.b64encode(raw).decode()}
+        kind = mimetypes.guess_type(name)[0]
+        parts.append({"kind": "file", "file": {**file, **({"mimeType": kind} if kind else {})}})
+    return parts
 
 
 def _refused(problems: dict[str, str], schema: JsonObject, advice: str) -> Fault:

@@ -82,8 +82,11 @@ def rotate(key: str, overlap_s: float) -> None:
     """Make a key's successor; the old one works until the overlap is over."""
     output = current_output()
     hub = current_hub(output)
-    path = f"/v1/keys/{segment(_key_id(hub, key))}/rotate"
-    _show_new(output, hub.ask("POST", path, body={"overlap_s": round(overlap_s)}) or {})
+    key_id = _key_id(hub, key)
+    item = hub.ask("POST", f"/v1/keys/{segment(key_id)}/rotate", body={"overlap_s": round(overlap_s)})
+    _show_new(output, item or {})
+    if not output.json:
+        output.note(f"the old one, {key_id}, works until the overlap is over")
 
 
 @command.command("revoke", epilog="Example: dragoman keys revoke k7f2Qx0aZ91b --yes")
@@ -101,7 +104,7 @@ def revoke(key: str, yes: bool) -> None:
         output.document(item)
         return
     output.answer(key_id)
-    output.note(f"{key_id} is revoked")
+    output.note("it is revoked")
 
 
 def _key_id(hub: Hub, text: str) -> str:

@@ -49,6 +49,10 @@ class Output:
         """A JSON document of the answer, on stdout."""
         self.answer(json.dumps(value, indent=2, ensure_ascii=False))
 
+    def line(self, value: Json) -> None:
+        """One of several JSON objects, on a line of its own, at once."""
+        print(json.dumps(value, ensure_ascii=False), flush=True)
+
     def note(self, text: str) -> None:
         """A remark, on stderr; dropped by -q."""
         if not self.quiet:

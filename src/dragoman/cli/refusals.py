@@ -130,6 +130,7 @@ _NEXT: Final[Mapping[str, Callable[[JsonObject], str]]] = {
     "CALL_LOOP": lambda details: "call an agent that is not already waiting: dragoman discover",
     "IDEMPOTENCY_CONFLICT": lambda details: "use another --idempotency-key, or send the same input again",
     "TASK_NOT_FOUND": lambda details: "check the id; calls of other keys look unknown",
+    "CALL_NOT_FOUND": lambda details: "check the id; calls of other keys look unknown",
     "NOT_FOUND": lambda details: "check the id",
     "INTERNAL_ERROR": lambda details: "see the hub's log",
 }

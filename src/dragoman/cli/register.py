@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from dragoman.cli.discover import DIALECTS
-from dragoman.cli.fault import Exit, wrong_usage
+from dragoman.cli.fault import Exit, Fault, wrong_usage
 from dragoman.cli.session import common, current_hub, current_output
 from dragoman.cli.table import show_facts
 from dragoman.model.json import JsonObject, is_object
@@ -39,14 +39,19 @@ def command(
     more = {"dialect": dialect, "id": agent_id, "tags": list(tags) or None, "open": open_ or None}
     more["private"] = private or None
     body.update({name: value for name, value in more.items() if value is not None})
-    answer = current_hub(output).ask(
-        "POST",
-        "/v1/a2a/registry",
-        body=body,
-        timeout_s=PROBE_S,
-        waiting=f"looking at {place}",
-        invalid=Exit.FAILED,
-    )
+    try:
+        answer = current_hub(output).ask(
+            "POST",
+            "/v1/a2a/registry",
+            body=body,
+            timeout_s=PROBE_S,
+            waiting=f"looking at {place}",
+            invalid=Exit.FAILED,
+        )
+    except Fault as fault:
+        if fault.exit_code is Exit.FAILED and "url" in body:
+            fault.next = f"dragoman doctor {place}"
+        raise
     found = answer or {}
     if output.json:
         output.document(found)

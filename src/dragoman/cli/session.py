@@ -4,22 +4,18 @@ Hub: --hub, DRAGOMAN_URL, http://127.0.0.1:8700. Token: --token-file, DRAGOMAN_T
 admin token in the data directory. There is no --token: it would show in `ps` and in the shell's history.
 """
 
-import ipaddress
 import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, TypeVar
-from urllib.parse import urlsplit
+from typing import TypeVar
 
 import click
 
 from dragoman.cli.fault import Fault, wrong_usage
 from dragoman.cli.hub import Hub
 from dragoman.cli.output import Output
-
-DEFAULT_HUB: Final = "http://127.0.0.1:8700"
-DEV_FOLDER: Final = "dev"
+from dragoman.sdk.client.settings import DEFAULT_HUB, is_hub_url, tokens_for
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
@@ -96,24 +92,6 @@ def confirm(question: str, *, yes: bool) -> None:
         raise Fault("nothing was changed", next="--yes answers the question beforehand", code="DECLINED")
 
 
-def is_loopback(url: str) -> bool:
-    """Whether a URL leads to this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def data_directory(environ: Mapping[str, str]) -> Path:
-    """Where hubs of this user keep their data unless told otherwise."""
-    # Brings msgspec: not for --help.
-    from dragoman.config import user_data
-
-    given = environ.get("DRAGOMAN_DATA")
-    return Path(given).expanduser() if given else user_data(environ, sys.platform)
-
-
 def _tokens(file: Path | None, environ: Mapping[str, str], url: str, output: Output) -> list[str]:
     if file is not None:
         try:
@@ -123,36 +101,14 @@ def _tokens(file: Path | None, environ: Mapping[str, str], url: str, output: Out
         if not text:
             raise wrong_usage(f"{file} is empty", next="--token-file FILE")
         return [text]
-    if environ.get("DRAGOMAN_TOKEN"):
-        return [environ["DRAGOMAN_TOKEN"]]
-    return _local_tokens(environ, output) if is_loopback(url) else []
-
-
-def _local_tokens(environ: Mapping[str, str], output: Output) -> list[str]:
-    """The admin tokens of this user's hubs: which of the two listens at a port is not known beforehand."""
-    from dragoman.security.admin import ADMIN_TOKEN_FILE
-    from dragoman.security.private_files import SecretRefused, read_private
-
-    found: list[str] = []
-    data = data_directory(environ)
-    for folder in (data, data / DEV_FOLDER):
-        try:
-            text = read_private(folder / ADMIN_TOKEN_FILE)
-        except SecretRefused as error:
-            output.warning(f"{error.message}; it is not used")
-            continue
-        if text:
-            found.append(text)
-    return found
+    tokens = tokens_for(url, environ)
+    for problem in tokens.refused:
+        output.warning(f"{problem}; it is not used")
+    return tokens.usable
 
 
 def _checked(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not parts.query
-    except ValueError:
-        usable = False
-    if not usable:
+    if not is_hub_url(url):
         source = "--hub" if asked_hub() else "DRAGOMAN_URL"
         raise wrong_usage(f'"{url}" is no URL of a hub ({source})', next=f"{source} {DEFAULT_HUB}")
     return url.rstrip("/")

@@ -18,7 +18,11 @@ from dragoman.cli.times import ago
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 
 GAP: Final = 2
-STATE_STYLES: Final = {"active": GREEN, "registered": GREEN, "paused": YELLOW, "unreachable": RED, "removed": DIM}
+STATE_STYLES: Final = {
+    "active": GREEN, "registered": GREEN, "paused": YELLOW, "unreachable": RED, "removed": DIM,
+    "completed": GREEN, "failed": RED, "rejected": RED, "canceled": DIM, "input-required": YELLOW,
+    "auth-required": YELLOW,
+}  # fmt: skip
 
 
 class Kind(enum.Enum):
@@ -32,6 +36,8 @@ class Kind(enum.Enum):
 
 
 NARROWEST: Final = {Kind.TEXT: 8, Kind.ID: 11}
+# Down to here each gives way before anything else does: an agent's id can still be read, and typed.
+COMFORTABLE: Final = {Kind.TEXT: 12, Kind.ID: 20}
 
 
 class Column(NamedTuple):
@@ -101,6 +107,12 @@ def shortened(text: str, width: int) -> str:
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
 
 
+def within_terminal(line: str) -> str:
+    """A line cut where the terminal ends."""
+    wide = shutil.get_terminal_size().columns
+    return line if len(line) <= wide else f"{line[: wide - 1]}…"
+
+
 def _now() -> datetime:
     # Brings asyncio: only for people, who read "3 min ago".
     from dragoman.ports.clock import SystemClock
@@ -153,9 +165,10 @@ _RICH_STYLES: Final = {GREEN: "green", RED: "red", YELLOW: "yellow", DIM: "dim",
 def _fitted(natural: Sequence[int], kinds: Sequence[Kind], wide: int) -> list[int]:
     """Widths that fit: the widest text or id gives way first; numbers, times and states never do."""
     widths = list(natural)
-    while sum(widths) + GAP * (len(widths) - 1) > wide:
-        giving = [i for i, kind in enumerate(kinds) if widths[i] > NARROWEST.get(kind, widths[i])]
-        if not giving:
-            break
-        widths[max(giving, key=lambda i: widths[i])] -= 1
+    for least in (COMFORTABLE, NARROWEST):
+        while sum(widths) + GAP * (len(widths) - 1) > wide:
+            giving = [i for i, kind in enumerate(kinds) if widths[i] > least.get(kind, widths[i])]
+            if not giving:
+                break
+            widths[max(giving, key=lambda i: widths[i])] -= 1
     return widths

@@ -1,7 +1,7 @@
 """Durations and times: as people type them, and as people read them."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import click
@@ -39,16 +39,31 @@ def moment(text: object) -> datetime | None:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
+def since_time(text: str | None) -> str | None:
+    """A time as the hub takes it, from a duration back from now, or a time."""
+    if text is None:
+        return None
+    at = moment(text)
+    if at is None:
+        # Only here is the time of day needed.
+        from dragoman.ports.clock import SystemClock
+
+        at = SystemClock().now() - timedelta(seconds=min(DURATION.convert(text, None, None), 3650 * 86400.0))
+    return at.isoformat().replace("+00:00", "Z")
+
+
 def ago(text: str, now: datetime) -> str:
     """`3 min ago`, `in 2 h`, `just now`; the text itself when it is no time."""
     at = moment(text)
     if at is None:
         return text
     seconds = (now - at).total_seconds()
+    # What is to come is rounded: a key made for 90 days ends in 90 days, not in 89, while the first second passes.
     for size, unit in _AGES:
-        if abs(seconds) >= size:
-            count = int(abs(seconds) // size)
-            return f"{count} {unit} ago" if seconds > 0 else f"in {count} {unit}"
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+        if -seconds >= size:
+            return f"in {round(-seconds / size)} {unit}"
     return "just now"
 
 

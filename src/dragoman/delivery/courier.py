@@ -13,14 +13,16 @@ from typing import Final
 
 import msgspec
 
+from dragoman.delivery.begun import at_work
 from dragoman.delivery.bridge import learn
-from dragoman.delivery.credentials import Credentials, given_headers
+from dragoman.delivery.connections import Connections
+from dragoman.delivery.credentials import Proof, given_headers
 from dragoman.delivery.mailbox import mailed
 from dragoman.delivery.over_http import CANCEL_S, Wire
 from dragoman.delivery.probe import document, examined_card, look
 from dragoman.delivery.repeats import may_repeat, repeated
 from dragoman.dialects.dialect import Dialect, Heard, Notice, Outgoing, Verb
-from dragoman.model.agent import Agent, Endpoint
+from dragoman.model.agent import Agent, Endpoint, Via
 from dragoman.model.call import AdmittedCall, OpenedCall
 from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.errors import (
@@ -55,21 +57,23 @@ VERSIONS: Final = 10_000
 
 
 class HttpCourier:
-    """Carries calls to agents that have a URL."""
+    """Carries calls to agents that have a URL, and hands the others to their connections or mailboxes."""
 
     def __init__(
         self,
         *,
         wire: Wire,
         boxes: Mailboxes,
-        credentials: Credentials,
+        credentials: Proof,
         clock: Clock,
         dialects: Mapping[str, Dialect],
         hub_url: str,
         hub_id: str,
+        connections: Connections | None = None,
     ) -> None:
         self._wire = wire
         self._boxes = boxes  # of agents that have no URL
+        self._connections = connections  # of agents that opened one
         self._credentials = credentials
         self._clock = clock
         self._dialects = dialects
@@ -96,11 +100,13 @@ class HttpCourier:
             sent = Sent(at=at, agent_id=opened.call.agent.id, attempt=opened.attempt)
             return Delivered(events=(sent, self._failed(error)), settled=True)
         sent = Sent(at=at, agent_id=opened.call.agent.id, attempt=opened.attempt, remote=heard.remote)
-        return Delivered(events=(sent, *_at_work(opened, at, heard.events)), settled=heard.settled)
+        return Delivered(events=(sent, *at_work(opened, at, heard.events)), settled=heard.settled)
 
     def streams(self, opened: OpenedCall) -> bool:
         """Whether the target tells of the call event by event; not if its only reader waits for the end."""
         call, endpoint = opened.call, opened.call.endpoint
+        if self._connected(endpoint) is not None:
+            return True
         if Feature.STREAM not in endpoint.features or endpoint.url in self._silent:
             return False
         if self._dialects[endpoint.dialect].listen is None:
@@ -110,6 +116,12 @@ class HttpCourier:
     async def stream(self, opened: OpenedCall) -> AsyncGenerator[Delivered]:
         """Send the call and tell what happens as it happens; its events begin with where it went."""
         call, at = opened.call, self._clock.now()
+        connections = self._connected(call.endpoint)
+        if connections is not None:
+            async with aclosing(connections.stream(opened)) as told:
+                async for delivered in told:
+                    yield delivered
+            return
         sent = Sent(at=at, agent_id=call.agent.id, attempt=opened.attempt)
         begun, remote = False, None
         try:
@@ -118,7 +130,7 @@ class HttpCourier:
                     events: Sequence[TaskEvent] = coalesced(heard.events)
                     if not begun or heard.remote not in (None, remote):
                         remote = heard.remote
-                        events = (msgspec.structs.replace(sent, remote=remote), *_at_work(opened, at, events))
+                        events = (msgspec.structs.replace(sent, remote=remote), *at_work(opened, at, events))
                     begun = True
                     yield Delivered(events=tuple(events), settled=heard.settled)
                     if heard.settled:
@@ -176,6 +188,10 @@ class HttpCourier:
             if dialect is not None and Feature.CANCEL in endpoint.features:
                 break
         else:
+            return
+        connections = self._connected(endpoint)
+        if connections is not None:
+            connections.cancel(task, reason)
             return
         await self._credentials.ready(agent)
         endpoint = self._spoken_at(endpoint)
@@ -316,6 +332,10 @@ class HttpCourier:
                 else:
                     yield _together([listener.hear(event, now) for event in piece])
 
+    def _connected(self, endpoint: Endpoint) -> Connections | None:
+        """Where a target is reached that opened a connection itself."""
+        return self._connections if endpoint.via is Via.CONNECTED else None
+
     def _outgoing(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> Outgoing:
         """Everything that a request is put into words with. Raises AgentTimeout where no time is left."""
         call = opened.call
@@ -417,21 +437,6 @@ class HttpCourier:
 
 def _can_ask(endpoint: Endpoint) -> bool:
     return Feature.GET in endpoint.features or Feature.SUBSCRIBE in endpoint.features
-
-
-def _at_work(opened: OpenedCall, at: datetime, events: Sequence[TaskEvent]) -> Sequence[TaskEvent]:
-    """The first that a target tells, after the word that it works: whoever has taken a call does.
-
-    Not where somebody waits for nothing but the end, nor where the target says so itself.
-    """
-    wait = opened.call.operation.wait
-    if opened.task.state is not TaskState.SUBMITTED or wait is Wait.END:
-        return events
-    first = events[0] if events else None
-    says_so = isinstance(first, StatusChanged) and first.state is TaskState.WORKING
-    if says_so or (wait is Wait.STREAM and (first is None or isinstance(first, StatusChanged))):
-        return events
-    return (StatusChanged(at=at, state=TaskState.WORKING), *events)
 
 
 def _together(heard: Sequence[Heard]) -> Heard:

@@ -5,7 +5,7 @@ The caller's credential is never sent on. A stored one is sealed, and bound to t
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -48,6 +48,34 @@ class StoredCredential(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
                 return {b"authorization": b"Basic " + pair}
             case "none":
                 return {}
+
+
+class Proof(Protocol):
+    """How whoever calls agents proves itself to them: what a courier needs to know of it."""
+
+    def is_ready(self, agent: Agent) -> bool:
+        """Whether what there is for an agent is at hand."""
+        ...
+
+    async def ready(self, agent: Agent) -> None:
+        """Have at hand what there is for an agent."""
+        ...
+
+    def stored_headers(self, agent: Agent, url: str) -> dict[bytes, bytes] | None:
+        """The headers of the credential for this agent at this address; None where there is none."""
+        ...
+
+    def hub_token(self, agent: Agent, *, subject: str, chain: tuple[str, ...]) -> dict[bytes, bytes]:
+        """What is shown instead, to agents that take the hub's own word."""
+        ...
+
+    def signature(self, agent: Agent, call_id: str, body: bytes) -> dict[bytes, bytes]:
+        """A signature over a body, if there is a secret for it."""
+        ...
+
+    async def keep(self, agent: Agent, given: JsonObject) -> None:
+        """Store an agent's credential. Raises BadParams."""
+        ...
 
 
 class Credentials:

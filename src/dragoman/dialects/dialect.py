@@ -113,6 +113,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str
     owner: bool = False
     protected: bool = True  # who calls the agent needs a credential
+    one_agent: bool = False  # the root is this agent's own, and not a hub's
 
 
 class Verb(StrEnum):
@@ -219,17 +220,19 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place_of(answer: Card, hub_url: str, mount: str = "") -> Place:
-    """Where the agent of a card is called: at its base (or in a mount there), or at the root where it is the hub."""
-    base = f"{hub_url}/" if answer.is_hub else f"{hub_url}/agents/{answer.agent.id}/"
+    """Where the agent of a card is called: at its base (or in a mount there), or at the root if that is its place."""
+    base = f"{hub_url}/" if answer.is_hub or answer.at_root else f"{hub_url}/agents/{answer.agent.id}/"
     if mount:
         base += f"{mount}/"
-    return Place(hub_url=hub_url, base_url=base, owner=answer.owner, protected=answer.protected)
+    return Place(
+        hub_url=hub_url, base_url=base, owner=answer.owner, protected=answer.protected, one_agent=answer.at_root
+    )
 
 
 def in_mount(request: HttpRequest, slug: str) -> bool:
-    """Whether a request was sent to `/agents/{agent}/{slug}`, where only that dialect is spoken."""
+    """Whether a request was sent to where only that dialect is spoken: `/agents/{agent}/{slug}`, or `/{slug}`."""
     segments = request.url.partition("?")[0].split("/")
-    return len(segments) > 3 and segments[1] == "agents" and segments[3] == slug
+    return segments[1:2] == [slug] or (segments[1:2] == ["agents"] and segments[3:4] == [slug])
 
 
 def unasked(answer: Answer, slug: str) -> AssertionError:

@@ -12,7 +12,7 @@ import msgspec
 from dragoman.model.errors import BadAgentReply
 from dragoman.model.http import Headers
 
-EVENT_BYTES: Final = 1024 * 1024  # the most that one event may hold
+EVENT_BYTES: Final = 1024 * 1024  # the most that one event may hold, where nobody says otherwise
 STREAM_TYPE: Final = b"text/event-stream"
 STREAM_HEADERS: Final[Headers] = MappingProxyType(
     {
@@ -36,9 +36,10 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 class SseParser:
     """Reads one stream."""
 
-    __slots__ = ("_began", "_data", "_id", "_name", "_rest", "_size")
+    __slots__ = ("_began", "_data", "_id", "_most", "_name", "_rest", "_size")
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = EVENT_BYTES) -> None:
+        self._most = most_bytes
         self._rest = b""
         self._began = False
         self._name = ""
@@ -60,7 +61,7 @@ class SseParser:
             held = b"\r" if text.endswith(b"\r") else b""
             text = text.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n") + held
         *lines, self._rest = text.split(b"\n")
-        if self._size + len(self._rest) > EVENT_BYTES:
+        if self._size + len(self._rest) > self._most:
             raise _too_large()
         return self._read(lines) if lines else []
 
@@ -79,7 +80,7 @@ class SseParser:
             if field == b"data":
                 self._data.append(value)
                 self._size += len(value) + 1
-                if self._size > EVENT_BYTES:
+                if self._size > self._most:
                     raise _too_large()
             elif field == b"event":
                 self._name = value.decode("utf-8", "replace")

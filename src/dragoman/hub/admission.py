@@ -18,7 +18,7 @@ from dragoman.hub.files import Files
 from dragoman.hub.registry import Registry
 from dragoman.hub.tasks import TaskBook
 from dragoman.hub.validate import Compiled, Schemas, filled
-from dragoman.model.agent import Agent, AgentStatus, Endpoint, Skill
+from dragoman.model.agent import Agent, AgentStatus, Endpoint, Skill, Via
 from dragoman.model.call import AdmittedCall, Arrival, Caller
 from dragoman.model.content import Blob, Data, Message, Role
 from dragoman.model.errors import (
@@ -78,8 +78,8 @@ class Admission:
         agent = await self._registry.target(caller, asked.agent, asked.skill, continued)
         skill = skill_of(agent, asked.skill if continued is None else continued.skill)
         authorize_call(caller, agent, skill)
-        refuse_unavailable(agent)
         endpoint = self._registry.endpoint_of(agent)
+        refuse_unavailable(agent, endpoint, waits=asked.wait is not Wait.NONE)
         refuse_unfit(agent, skill, endpoint, asked)
         if continued is not None and Feature.CONTINUE not in endpoint.features:
             raise NotSupported(f"{agent.id} takes no further messages in a task.", agent_id=agent.id)
@@ -121,8 +121,8 @@ class Admission:
         """
         caller = Caller(tenant=task.tenant, id=task.caller_id, agent_id=task.chain[-1] if task.chain else None)
         agent = await self._registry.resolve(caller, task.agent_id)
-        refuse_unavailable(agent)
         endpoint = self._registry.endpoint_of(agent)
+        refuse_unavailable(agent, endpoint, waits=False)
         skill = skill_of(agent, task.skill)
         compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
         now = self._clock.now()
@@ -167,8 +167,13 @@ def skill_of(agent: Agent, asked: str | None) -> Skill | None:
     return skills[0] if len(skills) == 1 else None
 
 
-def refuse_unavailable(agent: Agent) -> None:
-    """Raises AgentUnavailable for an agent that is paused or known to be away."""
+def refuse_unavailable(agent: Agent, endpoint: Endpoint, *, waits: bool) -> None:
+    """Raises AgentUnavailable for an agent that is paused or known to be away.
+
+    One that connects to the hub may come back at any time: what nobody waits for can wait for that.
+    """
+    if agent.status is AgentStatus.UNREACHABLE and endpoint.via is Via.CONNECTED and not waits:
+        return
     if agent.status is not AgentStatus.ACTIVE:
         raise AgentUnavailable(f"Agent {agent.id} is {agent.status}.", retry_after_s=30, agent_id=agent.id)
 

@@ -1,15 +1,19 @@
 """One authentication for every dialect: a credential becomes a Caller, or a refusal.
 
 A verified credential is remembered for a minute under the SHA-256 of the header it came in; a revoked one is forgotten
-at once. The key itself is never kept, and never compared in a way that tells how much of it was right.
+at once. The key itself is never kept, and never compared in a way that tells how much of it was right. An agent that
+connected shows the token that it got for that: it counts for its time, and no longer than the key that it came with.
 """
 
+from collections.abc import Callable
+from datetime import datetime
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Final
 
 from dragoman.model.call import Caller
 from dragoman.model.errors import NotAuthenticated, RateLimited
+from dragoman.model.json import JsonObject
 from dragoman.model.secret import Secret
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import Keys, StoredKey
@@ -25,16 +29,28 @@ OPERATOR: Final = Caller(tenant=DEFAULT_TENANT, id="operator", scopes=frozenset(
 ANONYMOUS: Final = Caller(tenant=DEFAULT_TENANT, id="anonymous", anonymous=True)
 _NOBODY: Final = bytes(32)
 
+Verify = Callable[[str, datetime], JsonObject | None]  # what a token of this hub's says; None if it is none
+
 
 class Authenticator:
     """Turns credentials into callers; holds what it has verified lately."""
 
-    def __init__(self, *, keys: Keys, clock: Clock, pepper: bytes, admin_token: Secret | None, trusting: bool) -> None:
+    def __init__(
+        self,
+        *,
+        keys: Keys,
+        clock: Clock,
+        pepper: bytes,
+        admin_token: Secret | None,
+        trusting: bool,
+        verify: Verify,
+    ) -> None:
         self._keys = keys
         self._clock = clock
         self._pepper = pepper
         self._admin = None if admin_token is None else sha256(admin_token.reveal().encode()).digest()
         self._trusting = trusting
+        self._verify = verify
         self._known: dict[bytes, tuple[Caller, float]] = {}
         self._failures: dict[str, tuple[int, float]] = {}
 
@@ -88,6 +104,8 @@ class Authenticator:
                 tenant=DEFAULT_TENANT, id="admin", scopes=frozenset(ALL_SCOPES), admin=True
             ), now + REMEMBERED_S
         text = credential.decode("ascii", "replace")
+        if text.count(".") == 2:
+            return await self._agent(text, now)
         key_id = parse_key(text)
         key = None if key_id is None else await self._keys.find_key(key_id)
         # An unknown key id costs the same comparison as a known one.
@@ -95,13 +113,33 @@ class Authenticator:
         if key is None or not right:
             raise NotAuthenticated("The key is not valid.", reason="unknown_key")
         wall = self._clock.now()
-        if key.revoked_at is not None and key.revoked_at <= wall:
-            raise NotAuthenticated("The key was revoked.", reason="revoked")
-        if key.expires_at is not None and key.expires_at <= wall:
-            raise NotAuthenticated("The key has expired.", reason="expired")
+        _refuse_over(key, wall)
         await self._keys.key_used(key.key_id, wall)
         left_s = REMEMBERED_S if key.expires_at is None else (key.expires_at - wall).total_seconds()
         return caller_of(key), now + min(REMEMBERED_S, left_s)
+
+    async def _agent(self, token: str, now: float) -> tuple[Caller, float]:
+        """The agent that a token of this hub's stands for."""
+        wall = self._clock.now()
+        claims = self._verify(token, wall)
+        if claims is None:
+            raise NotAuthenticated("The token is not valid, or no longer.", reason="unknown_token")
+        key_id: str | None = claims.get("key")
+        if key_id is not None:
+            key = await self._keys.find_key(key_id)
+            if key is None:
+                raise NotAuthenticated("The key was revoked.", reason="revoked")
+            _refuse_over(key, wall)
+        agent_id: str = claims["sub"]
+        caller = Caller(
+            tenant=claims["tenant"],
+            id=agent_id,
+            agent_id=agent_id,
+            scopes=frozenset(claims["scope"].split()),
+            key_id=key_id,
+            allow=tuple(claims.get("allow", ())),
+        )
+        return caller, now + min(REMEMBERED_S, claims["exp"] - wall.timestamp())
 
     def _refuse_guessing(self, address: str, now: float) -> None:
         count, since = self._failures.get(address, (0, now))
@@ -131,6 +169,13 @@ def caller_of(key: StoredKey) -> Caller:
         key_id=key.key_id,
         allow=key.allow,
     )
+
+
+def _refuse_over(key: StoredKey, wall: datetime) -> None:
+    if key.revoked_at is not None and key.revoked_at <= wall:
+        raise NotAuthenticated("The key was revoked.", reason="revoked")
+    if key.expires_at is not None and key.expires_at <= wall:
+        raise NotAuthenticated("The key has expired.", reason="expired")
 
 
 def _bearer(header: bytes) -> bytes:

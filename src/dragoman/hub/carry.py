@@ -122,6 +122,8 @@ class Carrier:
         async with aclosing(self._courier.stream(opened)) as stream:
             async for delivered in stream:
                 task = await self._tasks.record(task, delivered.events, compiled)
+                if delivered.recorded is not None:
+                    delivered.recorded()
                 settled = delivered.settled
                 if task.ended:
                     break

@@ -8,7 +8,7 @@ from dragoman.dialects.uuids import uuid_of
 from dragoman.hub.tasks import TaskBook
 from dragoman.model.agent import Agent
 from dragoman.model.call import Caller
-from dragoman.model.content import Message
+from dragoman.model.content import REFERENCED, Message
 from dragoman.model.errors import BadParams, TaskFinished, TaskNotFound
 from dragoman.model.events import Remote
 from dragoman.model.json import Json
@@ -19,7 +19,6 @@ from dragoman.model.task import Task
 from dragoman.ports.store import Scope, Tasks
 
 MOST_REFERENCES: Final = 16
-REFERENCED: Final = "referencedTasks"  # the metadata in which the named tasks' artifacts are handed on
 
 
 class Earlier:

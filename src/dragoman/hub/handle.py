@@ -10,6 +10,7 @@ import msgspec
 from dragoman.hub.authorize import authorize
 from dragoman.hub.cancel import Canceller
 from dragoman.hub.happenings import Happenings
+from dragoman.hub.rate import rate
 from dragoman.hub.reader import Reader
 from dragoman.hub.registry import Registry
 from dragoman.hub.reports import Reports
@@ -125,8 +126,9 @@ class Hub:
             case SetCallback() | GetCallback() | ListCallbacks() | DeleteCallback():
                 return self._watching.answer(caller, operation)
             case RateTask():
-                # No dialect of this version asks for it.
-                raise NotSupported(f"{type(operation).__name__} is not offered.")
+                return rate(
+                    caller, operation, arrival.at, tasks=self._tasks, registry=self._registry, store=self._store
+                )
             case _ as never:
                 assert_never(never)
 

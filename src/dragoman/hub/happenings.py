@@ -19,7 +19,7 @@ from dragoman.model.agent import Agent, AgentStatus
 from dragoman.model.answers import Changes
 from dragoman.model.call import Caller
 from dragoman.model.changes import AgentChanged, Change, TaskChanged
-from dragoman.model.events import Sent, Watched
+from dragoman.model.events import Logged, Sent, Watched
 from dragoman.model.operations import Discover, ListTasks, WatchChanges
 from dragoman.model.task import Task
 from dragoman.ports.bus import AGENTS_CHANGED, EVERY_TASK, Bus, Grown, Lost, Said
@@ -214,7 +214,8 @@ class Watch:
 
 def _size(grown: Grown) -> int:
     """About how much memory is new in a growth; nothing where a caller would see nothing of it."""
-    return sum(event_size(each.event) for each in grown.happened if not isinstance(each.event, Sent | Watched))
+    unseen = Sent | Watched | Logged
+    return sum(event_size(each.event) for each in grown.happened if not isinstance(each.event, unseen))
 
 
 def _seen(agent: Agent) -> Agent | None:

@@ -26,6 +26,7 @@ from dragoman.model.errors import (
     CapabilityMismatch,
     NotAuthenticated,
     NotAuthorized,
+    NotSupported,
     TaskNotFound,
     TooLarge,
 )
@@ -65,6 +66,7 @@ class Registry:
         hub_uuid: str,
         protected: bool,
         default_agent: str | None,
+        root_agent: str | None = None,
     ) -> None:
         self._store = store
         self._courier = courier
@@ -76,7 +78,8 @@ class Registry:
         self._max_card = max_card
         self._hub_uuid = hub_uuid
         self._protected = protected
-        self._default_agent = default_agent
+        self._default_agent = root_agent or default_agent
+        self._root_agent = root_agent
         self._started_at = clock.now()
         self._cache: dict[tuple[str, str], Agent] = {}
 
@@ -180,7 +183,7 @@ class Registry:
         agent = await self.resolve(caller, name)
         if agent.private and caller.anonymous:
             raise AgentNotFound(f"There is no agent {name!r}.", agent_id=name)
-        return Card(agent=agent, owner=may_change(caller, agent), protected=self._needs_credential(agent))
+        return self._card(agent, owner=may_change(caller, agent))
 
     async def versions(self, caller: Caller, name: str) -> Versions:
         """The versions of an agent's card. Raises AgentNotFound."""
@@ -190,6 +193,10 @@ class Registry:
     async def register(self, caller: Caller, asked: RegisterAgent) -> Registered:
         """Take an agent in, or replace its card. Raises BadParams, NotAuthorized."""
         card, probe = await self._card_of(asked)
+        if self._root_agent is not None and card.id != self._root_agent:
+            raise NotSupported(
+                f"This is the server of one agent, {self._root_agent}: register {card.id} at a hub.", agent_id=card.id
+            )
         known = await self._store.find_agent(caller.tenant, card.id)
         if known is not None and not may_change(caller, known):
             raise NotAuthorized(f"The id {card.id} belongs to another key.", agent_id=card.id)
@@ -223,11 +230,23 @@ class Registry:
             protected=self._needs_credential(stored.agent),
         )
 
+    async def connect(self, caller: Caller, card: AgentCard) -> Agent:
+        """Take in an agent that connects, or its new card; what it brings unchanged is not written again.
+
+        Raises BadParams, NotAuthorized.
+        """
+        known = await self._store.find_agent(caller.tenant, card.id)
+        if known is not None and known.id == card.id and known.card == card and may_change(caller, known):
+            return known
+        return (await self.register(caller, RegisterAgent(card=card))).agent
+
     async def change(self, caller: Caller, asked: ChangeAgent) -> Card:
         """Pause, resume or remove an agent, or change its marks. Raises AgentNotFound, NotAuthorized, BadParams."""
         agent = await self.resolve(caller, asked.agent_id)
         if not may_change(caller, agent):
             raise NotAuthorized(f"{agent.id} belongs to another key.", agent_id=agent.id)
+        if asked.status is AgentStatus.REMOVED and agent.id == self._root_agent:
+            raise NotSupported(f"This is the server of {agent.id}: stop it instead.", agent_id=agent.id)
         if asked.open:
             _refuse_open_with_scopes(msgspec.structs.replace(agent, open=True))
         if asked.card is not None:
@@ -243,7 +262,7 @@ class Registry:
         self.forget(agent.id)
         if changed is None:
             raise AgentNotFound(agent_id=asked.agent_id)
-        return Card(agent=changed, owner=True, protected=self._needs_credential(changed))
+        return self._card(changed, owner=True)
 
     async def look_again(self, tenant: str, agent_id: str) -> Agent:
         """See what an agent really speaks now: its endpoints become those that answer, the rest of its card stays.
@@ -306,6 +325,11 @@ class Registry:
             updated_at=at,
         )
         return Card(agent=hub, protected=self._protected, is_hub=True)
+
+    def _card(self, agent: Agent, *, owner: bool) -> Card:
+        return Card(
+            agent=agent, owner=owner, protected=self._needs_credential(agent), at_root=agent.id == self._root_agent
+        )
 
     def _needs_credential(self, agent: Agent) -> bool:
         return self._protected and not agent.open

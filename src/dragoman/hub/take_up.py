@@ -2,6 +2,8 @@
 
 A call that was sent and whose target can still be asked, or reports by itself, is only followed. One that may be
 repeated is sent (again) under the same id; any other ends as failed, reason `interrupted`. Nothing stays open for ever.
+A target that connects to the hub says by itself which calls it still has: there also one that may not be repeated is
+carried on, and goes on if the target has it.
 """
 
 import contextlib
@@ -10,7 +12,8 @@ from dragoman.hub.admission import Admission
 from dragoman.hub.cancel import Canceller
 from dragoman.hub.carry import Carrier
 from dragoman.hub.tasks import TaskBook
-from dragoman.model.call import AdmittedCall, Caller, OpenedCall
+from dragoman.model.agent import Via
+from dragoman.model.call import AdmittedCall, Before, Caller, OpenedCall
 from dragoman.model.errors import AgentTimeout, DragomanError, Interrupted, TaskNotCancelable
 from dragoman.model.events import StatusChanged
 from dragoman.model.fit import Feature
@@ -58,7 +61,8 @@ class TakeUp:
             call = await self._admission.readmit(task)
             self._refuse_late(task)
             was_sent = may_follow(task, call)
-            if not was_sent and not may_send(task, call):
+            before = sent_before(task, call, job)
+            if not was_sent and before is Before.UNREPEATABLE and call.endpoint.via is not Via.CONNECTED:
                 raise Interrupted(reason="interrupted", agent_id=task.agent_id)
         except DragomanError as error:
             await self._carrier.give_up(task, error.failure())
@@ -69,7 +73,8 @@ class TakeUp:
             if task.ended:
                 return
         self._tasks.live[task.id] = task
-        await self._carrier.carry(OpenedCall(call=call, task=task, attempt=job.attempt), was_sent=was_sent)
+        opened = OpenedCall(call=call, task=task, attempt=job.attempt, before=before)
+        await self._carrier.carry(opened, was_sent=was_sent)
 
     async def _is_left_behind(self, task: Task) -> bool:
         """Whether this is a step of a workflow that ended without it, and then the hub died before it was cancelled."""
@@ -91,6 +96,13 @@ def may_follow(task: Task, call: AdmittedCall) -> bool:
     if task.remote is None or task.remote.task_id is None:
         return False
     return Feature.GET in call.endpoint.features or Feature.REPORTS in call.endpoint.features
+
+
+def sent_before(task: Task, call: AdmittedCall, job: Job) -> Before:
+    """Whether a call of the queue may have been sent before, and may be sent once more."""
+    if not may_send(task, call):
+        return Before.UNREPEATABLE
+    return Before.UNSENT if job.attempt == 1 else Before.REPEATABLE
 
 
 def may_send(task: Task, call: AdmittedCall) -> bool:

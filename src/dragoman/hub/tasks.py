@@ -17,7 +17,7 @@ from dragoman.hub.validate import Compiled
 from dragoman.model.call import AdmittedCall, Caller, OpenedCall
 from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.errors import BadAgentReply, IdempotencyConflict, TaskFinished, TaskNotFound
-from dragoman.model.events import MessageAdded, Sent, StatusChanged, TaskEvent, Watched
+from dragoman.model.events import Logged, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.lifecycle import fold, legal, output_of
 from dragoman.model.objects import answer_object
 from dragoman.model.operations import SendTask, Wait
@@ -269,7 +269,7 @@ def _callbacks(task: Task, events: Sequence[TaskEvent], after: int) -> tuple[New
 def _tells(tells: Tells, event: TaskEvent) -> bool:
     if isinstance(event, StatusChanged):
         return tells is not Tells.END or event.state in FINAL
-    return tells is Tells.EVENTS and not isinstance(event, Sent | Watched)
+    return tells is Tells.EVENTS and not isinstance(event, Sent | Watched | Logged)
 
 
 def _judged(task: Task, grown: Task, kept: list[TaskEvent], compiled: Compiled | None) -> tuple[Task, list[TaskEvent]]:
@@ -290,7 +290,9 @@ def _judged(task: Task, grown: Task, kept: list[TaskEvent], compiled: Compiled |
                 reason="output_schema",
                 errors=errors,
             )
-            failed = StatusChanged(at=last.at, state=TaskState.FAILED, failure=refused.failure(), usage=last.usage)
+            failed = StatusChanged(
+                at=last.at, state=TaskState.FAILED, failure=refused.failure(), usage=last.usage, n=last.n
+            )
             kept = [*kept[:-1], failed]
             return fold(task, kept), kept
     if shaped:

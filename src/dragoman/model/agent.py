@@ -10,6 +10,7 @@ import msgspec
 
 from dragoman.model.fit import Feature
 from dragoman.model.json import Json, JsonObject
+from dragoman.model.rating import FRESH
 
 
 class Binding(StrEnum):
@@ -161,7 +162,7 @@ class AgentCard(_Record, frozen=True, kw_only=True, omit_defaults=True):
 class AgentFigures(_Record, frozen=True, kw_only=True, omit_defaults=True):
     """What was measured of an agent; a fresh one starts with these (never taken from its card)."""
 
-    rating: float = 4.5
+    rating: float = FRESH
     p95_ms: int = 0
     availability: float = 1.0
 

@@ -81,6 +81,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     owner: bool = False  # the caller may see the registered endpoint
     protected: bool = True  # who calls it needs a credential
     is_hub: bool = False  # the hub itself, as an agent that picks another
+    at_root: bool = False  # the agent whose own server this is: its base is the root
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +108,15 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
     protected: bool = True
     token: str | None = None
     signing_secret: str | None = None
+
+
+class Rated(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller said of a call is kept; the agent as it is rated now."""
+
+    task_id: str
+    stars: int
+    comment: str | None
+    agent: Agent
 
 
 class Pong(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,6 +160,7 @@ Answer = (
     | Versions
     | AgentPage
     | Registered
+    | Rated
     | Pong
     | Callback
     | CallbackList

@@ -4,6 +4,7 @@ SendTask → admit → AdmittedCall → open → OpenedCall → deliver
 """
 
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
@@ -57,9 +58,18 @@ class AdmittedCall(msgspec.Struct, frozen=True, kw_only=True):
     durable: bool = False  # somebody else may need the task as soon as it is sent: it must be on disk before
 
 
+class Before(StrEnum):
+    """Whether an earlier life of the hub may have sent a call, and whether it may be sent once more."""
+
+    UNSENT = "unsent"
+    REPEATABLE = "repeatable"
+    UNREPEATABLE = "unrepeatable"  # it goes on only if its target still has it
+
+
 class OpenedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call whose task is open: only this can be delivered."""
 
     call: AdmittedCall
     task: Task
     attempt: int = 1
+    before: Before = Before.UNSENT

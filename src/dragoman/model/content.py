@@ -5,10 +5,13 @@ A part is one of four kinds, told apart by its type, so no combination is invali
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from dragoman.model.json import Json, JsonObject
+
+REFERENCED: Final = "referencedTasks"  # the metadata in which the artifacts of tasks that a message names are handed on
 
 
 class Role(StrEnum):

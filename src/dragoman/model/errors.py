@@ -12,8 +12,9 @@
     │  └─ WrongHost                   WRONG_HOST 421
     ├─ NotAuthenticated › BadSignature     AUTHORIZATION_ERROR 401
     ├─ NotAuthorized                  AUTHORIZATION_ERROR 403 › CapabilityMismatch
-    ├─ NotFound                       404 › AgentNotFound SkillNotFound TaskNotFound CallbackNotFound
-    ├─ Conflict                       409 › TaskFinished TaskNotCancelable IdempotencyConflict CallLoop
+    ├─ NotFound                       404 › AgentNotFound SkillNotFound TaskNotFound CallbackNotFound SessionOver
+    ├─ Conflict                       409 › TaskFinished TaskNotCancelable IdempotencyConflict CallLoop EventGap
+    │                                 410 › StaleAttempt
     ├─ NotSupported                   400 › NoExtendedCard VersionNotSupported ExtensionRequired
     ├─ RateLimited                    429
     ├─ Overloaded                     503
@@ -29,7 +30,7 @@ from typing import ClassVar
 
 import msgspec
 
-from dragoman.model.json import Json, JsonObject
+from dragoman.model.json import Json, JsonObject, is_array
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,6 +48,8 @@ class DragomanError(Exception):
     code: ClassVar[str] = "INTERNAL_ERROR"
     http_status: ClassVar[int] = 500
     retry: ClassVar[bool] = True  # the same request may be sent again
+    call_id: str | None = None  # which call it was about, where a caller is told
+    trace_id: str | None = None
 
     def __init__(self, message: str | None = None, **details: Json) -> None:
         self.message = message or (type(self).__doc__ or "").split("\n", 1)[0]
@@ -194,6 +197,12 @@ class CallbackNotFound(NotFound):
     code = "CALLBACK_NOT_FOUND"
 
 
+class SessionOver(NotFound):
+    """The hub does not know this session, or no longer: open a new one."""
+
+    code = "SESSION_OVER"
+
+
 class Conflict(DragomanError):
     """That contradicts what is there."""
 
@@ -224,6 +233,25 @@ class CallLoop(Conflict):
     """The call would come back to an agent that waits for it."""
 
     code = "CALL_LOOP"
+
+    @property
+    def chain(self) -> list[str]:
+        """The agents that wait for each other, first caller first."""
+        chain: Json = self.details.get("chain")
+        return [str(one) for one in chain] if is_array(chain) else []
+
+
+class EventGap(Conflict):
+    """Events are missing before these."""
+
+    code = "EVENT_GAP"
+
+
+class StaleAttempt(Conflict):
+    """The call is over, or goes on under a later attempt."""
+
+    code = "STALE_ATTEMPT"
+    http_status = 410
 
 
 class NotSupported(DragomanError):

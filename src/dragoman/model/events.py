@@ -1,6 +1,10 @@
-"""What happens to a task: a few kinds of events, each numbered within its task."""
+"""What happens to a task: a few kinds of events, each numbered within its task.
+
+`n` is the number that the agent itself gave an event, where it counts them: what it tells twice is known by it.
+"""
 
 from datetime import datetime
+from typing import ClassVar
 
 import msgspec
 
@@ -32,6 +36,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="sent"):
     """The call went to an agent."""
 
+    n: ClassVar[int] = 0
     at: datetime
     agent_id: str
     remote: Remote | None = None
@@ -50,6 +55,7 @@ class StatusChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     usage: Usage | None = None
     result: Json = None
     metadata: JsonObject | None = None
+    n: int = 0
 
 
 class MessageAdded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="message"):
@@ -59,6 +65,7 @@ class MessageAdded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     message: Message
     direct: bool = False
     metadata: JsonObject | None = None
+    n: int = 0
 
 
 class ArtifactChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="artifact"):
@@ -69,17 +76,30 @@ class ArtifactChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     append: bool = False
     last: bool = True
     metadata: JsonObject | None = None
+    n: int = 0
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="watched"):
     """Who is told of the task has changed; nothing that a stream would show."""
 
+    n: ClassVar[int] = 0
     at: datetime
     callbacks: tuple[Callback, ...]
     metadata: JsonObject | None = None
 
 
-TaskEvent = Sent | StatusChanged | MessageAdded | ArtifactChunk | Watched
+class Logged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="log"):
+    """A line that the agent noted about its work; nothing that a stream would show."""
+
+    at: datetime
+    level: str
+    message: str
+    fields: JsonObject | None = None
+    metadata: JsonObject | None = None
+    n: int = 0
+
+
+TaskEvent = Sent | StatusChanged | MessageAdded | ArtifactChunk | Watched | Logged
 
 
 class Happened(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import msgspec
 from dragoman.model.content import Artifact, Data, Message, Part, Role, Text
 from dragoman.model.events import (
     ArtifactChunk,
+    Logged,
     Sent,
     StatusChanged,
     TaskEvent,
@@ -59,9 +60,14 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
             _fold_sent(changes, event, task)
         elif isinstance(event, Watched):
             changes["callbacks"] = event.callbacks
+        elif isinstance(event, Logged):
+            changes["logged"] = changes.get("logged", task.logged) + 1
         else:
             messages.append(event.message)
             changes["direct"] = event.direct
+            changes["answered"] = event.message.role is Role.USER or changes.get("answered", task.answered)
+    # They come in the agent's order: the last has the highest number.
+    changes["heard"] = events[-1].n or changes.get("heard", task.heard)
     if artifacts is not None:
         changes["artifacts"] = tuple(artifacts.values())
     if messages:
@@ -150,7 +156,10 @@ def _fold_end(changes: JsonObject, task: Task, events: Sequence[TaskEvent]) -> N
 
 
 def _fold_sent(changes: JsonObject, event: Sent, task: Task) -> None:
+    if event.attempt != changes.get("attempt", task.attempt):
+        changes["heard"] = 0  # Each attempt counts from the beginning.
     changes["attempt"] = event.attempt
+    changes["answered"] = False
     if event.remote is not None:
         changes["remote"] = event.remote
     if task.started_at is None:

@@ -119,7 +119,7 @@ def coalesced(events: Sequence[TaskEvent]) -> Sequence[TaskEvent]:
             first, second = before.artifact.parts[0], event.artifact.parts[0]
             text = first.text + second.text if isinstance(first, Text) and isinstance(second, Text) else ""
             artifact = msgspec.structs.replace(before.artifact, parts=(Text(text=text),))
-            joined[-1] = msgspec.structs.replace(before, artifact=artifact, last=event.last)
+            joined[-1] = msgspec.structs.replace(before, artifact=artifact, last=event.last, n=event.n)
         else:
             joined.append(event)
     return joined

@@ -90,10 +90,19 @@ class GetTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListTasks(msgspec.Struct, frozen=True, kw_only=True):
-    """Show the caller's tasks, newest status first; with `agent` those given to that agent."""
+    """Show the caller's tasks, newest status first; with `agent` those given to that agent.
+
+    `caller`: of the callers that may be seen, this one's. `trace_id` and `prefix` (how ids begin) find no more than the
+    newest thousand.
+    """
 
     agent: str | None = None
+    caller: str | None = None
+    skill: str | None = None
+    dialect: str | None = None
     context_id: str | None = None
+    trace_id: str | None = None
+    prefix: str | None = None
     state: TaskState | None = None
     after: datetime | None = None
     limit: int = 50

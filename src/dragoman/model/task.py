@@ -58,6 +58,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     remote: Remote | None = None
     direct: bool = False
     attempt: int = 0
+    answered: bool = False  # by its caller, and that was not sent on yet
+    heard: int = 0  # the agent's own number of the last that it told in this attempt, where it counts
+    logged: int = 0  # lines of the agent's that are kept with it
     last_seq: int = 0
 
     @property

@@ -19,6 +19,7 @@ class Delivered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     events: tuple[TaskEvent, ...]
     settled: bool
+    recorded: Callable[[], None] | None = None  # called when the events are on disk, by whoever records them
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):

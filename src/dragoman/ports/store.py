@@ -365,7 +365,26 @@ class Durations(Protocol):
         ...
 
 
-class Store(Tasks, Jobs, Deliveries, Mailboxes, Agents, Keys, Vault, Durations, Protocol):
+class Rating(msgspec.Struct, frozen=True, kw_only=True):
+    """How good a call was, by the word of its caller: from 1 to 5. The tenant is the agent's."""
+
+    tenant: str
+    agent_id: str
+    task_id: str
+    stars: int
+    rated_at: datetime
+    comment: str | None = None
+
+
+class Ratings(Protocol):
+    """What callers said of calls."""
+
+    async def rate(self, rating: Rating) -> Agent | None:
+        """Keep a rating in place of the call's earlier one; the agent as it is rated now, None if there is none."""
+        ...
+
+
+class Store(Tasks, Jobs, Deliveries, Mailboxes, Agents, Keys, Vault, Durations, Ratings, Protocol):
     """Everything durable, in one backend."""
 
     async def start(self) -> None:

@@ -3,6 +3,7 @@
 Holds no policy about what is inside; `sealed.py` keeps the root key here, `admin.py` the admin token.
 """
 
+import contextlib
 import os
 import stat
 import tempfile
@@ -60,6 +61,26 @@ def create_private(path: Path, text: str) -> bool:
         Path(beside).unlink()
     _sync_directory(path.parent)
     return True
+
+
+def replace_private(path: Path, text: str) -> None:
+    """Write a file with mode 0600 in place of the one there, whole or not at all; on disk when this returns.
+
+    Raises SecretRefused where the file in place may be read by others: whoever may read it now would miss it.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        _refuse_if_shared(path, path.stat(), want="600")
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        Path(beside).replace(path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    _sync_directory(path.parent)
 
 
 def _refuse_if_shared(path: Path, status: os.stat_result, *, want: str) -> None:

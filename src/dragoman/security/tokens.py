@@ -1,7 +1,8 @@
-"""The hub's signing key, its public half for the JWKS, and the short-lived tokens that name a caller to an agent.
+"""The hub's signing key, its public half for the JWKS, and the short-lived tokens that it signs.
 
-A hub token has `typ` JWT and the agent as audience, so the hub itself never takes one as an access token. Storing
-the private key (sealed) is the caller's business. Does not check tokens.
+A hub token names a caller to an agent: it has `typ` JWT and the agent as audience, so the hub itself never takes one as
+an access token. An agent's token is one: it has `typ` at+jwt and the hub as audience, and an agent that connected makes
+its own calls with it. Storing the private key (sealed) is the caller's business.
 """
 
 import os
@@ -16,6 +17,11 @@ from dragoman.model.secret import Secret
 
 ALGORITHM: Final = "ES256"
 LIFE_S: Final = 60
+AGENT_LIFE_S: Final = 15 * 60
+NAMES_CALLER: Final = "JWT"  # the kinds of tokens, as `typ` says them
+ACCESS: Final = "at+jwt"  # RFC 9068
+CLOCKS_APART_S: Final = 5  # by which the clocks of two machines may differ
+MOST_BYTES: Final = 8192
 PUBLIC_MEMBERS: Final = ("kty", "crv", "x", "y", "kid", "use", "alg")  # an allow list: "d" is the private number
 
 
@@ -28,7 +34,7 @@ class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
 
 def new_signing_key() -> SigningKey:
     """Make a key pair on P-256."""
-    # joserfc is imported where it is used, here and in mint_hub_jwt: it doubles the hub's start-up time.
+    # joserfc is imported where it is used, here and in the functions below: it doubles the hub's start-up time.
     from joserfc.jwk import ECKey
 
     key = ECKey.generate_key("P-256", private=True)
@@ -61,24 +67,57 @@ def mint_hub_jwt(
     token_bytes: Callable[[int], bytes] = os.urandom,
 ) -> str:
     """A signed token saying that the hub `issuer` calls `audience` for `subject`, through the agents of `chain`."""
-    from joserfc import jwt
-    from joserfc.jwk import ECKey
-
-    issued = int(now.timestamp())
-    claims: JsonObject = {
-        "iss": issuer,
-        "sub": subject,
-        "aud": audience,
-        "scope": scope,
-        "iat": issued,
-        "exp": issued + life_s,
-        "jti": token_bytes(16).hex(),
-    }
+    claims: JsonObject = {"iss": issuer, "sub": subject, "aud": audience, "scope": scope}
+    claims |= _times(now, life_s, token_bytes)
     if chain:
         claims["act"] = _acting(chain)
-    header = {"alg": ALGORITHM, "typ": "JWT", "kid": key.kid}
-    pair = ECKey.import_key({**_members(key.private_jwk)})
-    return jwt.encode(header, claims, pair, algorithms=[ALGORITHM])
+    return _signed(key, NAMES_CALLER, claims)
+
+
+def mint_agent_jwt(
+    key: SigningKey,
+    *,
+    issuer: str,
+    agent_id: str,
+    tenant: str,
+    scopes: Iterable[str],
+    key_id: str | None,
+    allow: tuple[str, ...],
+    now: datetime,
+    token_bytes: Callable[[int], bytes] = os.urandom,
+) -> str:
+    """A signed token by which an agent is known at its hub, with no more rights than the key that it came with."""
+    claims: JsonObject = {"iss": issuer, "sub": agent_id, "aud": issuer, "tenant": tenant}
+    claims |= {"scope": " ".join(sorted(scopes)), **_times(now, AGENT_LIFE_S, token_bytes)}
+    if key_id is not None:
+        claims["key"] = key_id
+    if allow:
+        claims["allow"] = list(allow)
+    return _signed(key, ACCESS, claims)
+
+
+def verified_claims(
+    token: str, *, jwks: JsonObject, issuer: str, audience: str, now: datetime, kind: str = ACCESS
+) -> JsonObject | None:
+    """What a token says, if it is one of that kind, from that issuer, for that audience, and in its time; else None."""
+    if len(token) > MOST_BYTES or token.count(".") != 2:
+        return None
+    from joserfc import jwt
+    from joserfc.errors import JoseError
+    from joserfc.jwk import KeySet
+
+    try:
+        decoded = jwt.decode(token, KeySet.import_key_set({"keys": jwks["keys"]}), algorithms=[ALGORITHM])
+    except (JoseError, ValueError, TypeError, KeyError):
+        return None
+    claims: JsonObject = decoded.claims
+    if decoded.header.get("typ") != kind or claims.get("iss") != issuer or claims.get("aud") != audience:
+        return None
+    issued, expires, at = claims.get("iat"), claims.get("exp"), now.timestamp()
+    if not isinstance(issued, int) or not isinstance(expires, int):
+        return None
+    in_time = issued - CLOCKS_APART_S <= at < expires + (CLOCKS_APART_S if kind == NAMES_CALLER else 0)
+    return claims if in_time and isinstance(claims.get("sub"), str) else None
 
 
 @final
@@ -135,6 +174,20 @@ class HubTokens:
         """Sign with another key from now on."""
         self._key = key
         self._kept.clear()
+
+
+def _times(now: datetime, life_s: int, token_bytes: Callable[[int], bytes]) -> JsonObject:
+    issued = int(now.timestamp())
+    return {"iat": issued, "exp": issued + life_s, "jti": token_bytes(16).hex()}
+
+
+def _signed(key: SigningKey, kind: str, claims: JsonObject) -> str:
+    from joserfc import jwt
+    from joserfc.jwk import ECKey
+
+    header = {"alg": ALGORITHM, "typ": kind, "kid": key.kid}
+    pair = ECKey.import_key({**_members(key.private_jwk)})
+    return jwt.encode(header, claims, pair, algorithms=[ALGORITHM])
 
 
 def _members(private_jwk: Secret) -> dict[str, str]:

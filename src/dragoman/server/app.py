@@ -8,7 +8,7 @@ import gc
 import logging
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from dragoman.backends.local.bus import LocalBus
 from dragoman.backends.sqlite.lock import StoreInUse
 from dragoman.backends.sqlite.store import SqliteStore
 from dragoman.config import Settings
+from dragoman.delivery.connections import Connections
 from dragoman.model.secret import Secret
 from dragoman.observe import logs
 from dragoman.observe.calls import CallLog
@@ -31,13 +32,13 @@ from dragoman.security.private_files import private_directory
 from dragoman.security.sealed import RootKey, load_root_key
 from dragoman.server import run
 from dragoman.server.asgi import Application
-from dragoman.server.build import MIB, Secrets, application, build, forget_changes
+from dragoman.server.build import MIB, Resident, Secrets, application, build, forget_changes
 from dragoman.server.drain import Drain
 from dragoman.server.from_settings import log_form, protocol_limits, tls_of
 from dragoman.server.lifespan import Living
 from dragoman.server.shortcut import HotPaths
 
-__all__ = ["DATABASE", "Facts", "StoreInUse", "living", "load_secrets", "serve", "sqlite_store"]
+__all__ = ["DATABASE", "Facts", "Resident", "StoreInUse", "facts_of", "living", "load_secrets", "serve", "sqlite_store"]
 
 LOG: Final = logging.getLogger("dragoman")
 DATABASE: Final = "hub.db"
@@ -75,8 +76,9 @@ def serve(
     *,
     banner: Callable[[Facts], None] | None = None,
     make_store: Callable[[Settings, Clock, Bus], Store] = sqlite_store,
+    resident: Resident | None = None,
 ) -> int:
-    """Run the hub until it is told to stop; the process's exit code.
+    """Run the hub, or the server of one agent, until it is told to stop; the process's exit code.
 
     Raises SecretRefused, CannotListen, StoreInUse before anything starts.
     """
@@ -94,13 +96,15 @@ def serve(
     def told(url: str) -> None:
         gc.freeze()  # What is there at the start stays: no collection need ever look at it again.
         if banner is not None:
-            banner(_facts(settings, secrets, url))
+            banner(facts_of(settings, secrets, url))
 
     hot_paths = HotPaths()
 
     @asynccontextmanager
     async def life() -> AsyncGenerator[Application]:
-        async with living(settings, secrets, store=store, bus=bus, clock=clock, drain=drain, calls=calls) as built:
+        async with living(
+            settings, secrets, store=store, bus=bus, clock=clock, drain=drain, calls=calls, resident=resident
+        ) as built:
             if settings.server.shortcut:
                 hot_paths.open(built.hot_path)
             yield built
@@ -121,6 +125,7 @@ def serve(
             clock=clock,
             hot_paths=hot_paths,
             websocket_bytes=settings.limits.call_body_mib * MIB,
+            finish=None if resident is None else resident.finish,
         )
     except run.StartFailed:
         # What went wrong in building the hub says more than that it did.
@@ -140,8 +145,10 @@ async def living(
     clock: Clock,
     drain: Drain,
     calls: CallLog,
+    resident: Resident | None = None,
 ) -> AsyncGenerator[Application]:
-    """A hub on these parts, from its start to its end."""
+    """A hub on these parts, from its start to its end, with what lives beside it."""
+    root_agent = None if resident is None else resident.root_agent
     await store.start()
     try:
         async with asyncio.TaskGroup() as group:
@@ -149,12 +156,15 @@ async def living(
             def spawn(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
                 return group.create_task(_guarded(work))
 
-            built = await build(settings, secrets, store, bus, clock, drain, calls, spawn)
+            built = await build(settings, secrets, store, bus, clock, drain, calls, spawn, resident)
             listening = spawn(forget_changes(bus, built.registry, built.authenticator, built.credentials))
             working = [spawn(built.calls.run()), spawn(built.callbacks.run()), spawn(built.workflows.run())]
+            working += [spawn(built.presence.watch_start()), spawn(_told_to_drain(drain, built.connections))]
             try:
-                yield application(settings, built, store, clock, drain)
+                async with nullcontext() if resident is None else resident.living(built):
+                    yield application(settings, built, store, clock, drain, root_agent)
             finally:
+                built.presence.close()
                 for background in (listening, *working):
                     background.cancel()
                 await built.client.close()
@@ -178,7 +188,8 @@ def load_secrets(settings: Settings) -> Secrets:
     return Secrets(root=root, admin=admin, admin_is_new=is_new)
 
 
-def _facts(settings: Settings, secrets: Secrets, url: str) -> Facts:
+def facts_of(settings: Settings, secrets: Secrets, url: str) -> Facts:
+    """What is told of a hub that starts."""
     given = settings.admin_token is not None or settings.auth == "none"
     return Facts(
         version=__version__,
@@ -188,6 +199,11 @@ def _facts(settings: Settings, secrets: Secrets, url: str) -> Facts:
         admin_token=secrets.admin if secrets.admin_is_new else None,
         admin_token_file=None if given else settings.data / "admin-token",
     )
+
+
+async def _told_to_drain(drain: Drain, connections: Connections) -> None:
+    await drain.begun()
+    connections.drain()
 
 
 async def _guarded(work: Coroutine[None, None, None]) -> None:

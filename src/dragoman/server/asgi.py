@@ -7,10 +7,12 @@ from dragoman.dialects.dialect import Dialect
 from dragoman.hub.files import Files
 from dragoman.hub.handle import Hub
 from dragoman.model.http import NO_PARAMS, HttpReply, HttpRequest
+from dragoman.server.agent_sockets import AgentSockets
 from dragoman.server.body import ClientGone
 from dragoman.server.exchange import DialectRoute, Exchanger, Receive, Scope, Send
+from dragoman.server.pages import connect
 from dragoman.server.pages.page import Page, PageRoute, no_such_page
-from dragoman.server.paths import dialect_routes, socket_routes
+from dragoman.server.paths import dialect_routes, root_paths, socket_routes
 from dragoman.server.routes import RouteTable
 from dragoman.server.rpc import RpcRoute
 from dragoman.server.shortcut import SHORT_BYTES, Serve
@@ -27,19 +29,25 @@ class Application:
         *,
         exchanger: Exchanger,
         sockets: Sockets,
+        agent_sockets: AgentSockets,
         hub: Hub,
         files: Files,
         dialects: Iterable[Dialect],
         pages: Iterable[Page],
         caps: Mapping[str, int],
+        root_agent: str | None = None,
     ) -> None:
         self._exchanger = exchanger
         self._exchange = exchanger.exchange
         self._sockets = sockets
+        self._agent_sockets = agent_sockets
         dialects = tuple(dialects)
-        routes: list[tuple[str, str, Target]] = [*dialect_routes(dialects, caps=caps, hub=hub, files=files)]
+        routes: list[tuple[str, str, Target]] = [
+            *dialect_routes(dialects, caps=caps, hub=hub, files=files, one_agent=root_agent is not None)
+        ]
         routes += [(page.method, page.path, PageRoute(page, caps["admin"])) for page in pages]
-        self._routes = RouteTable(routes)
+        implied = {} if root_agent is None else {path: {"agent": root_agent} for path in root_paths(dialects)}
+        self._routes = RouteTable(routes, implied)
         self._socket_routes = RouteTable(socket_routes(dialects, cap=caps["call"], hub=hub, files=files))
         self._nowhere = PageRoute(no_such_page(self._allowed), caps["admin"])
 
@@ -58,6 +66,8 @@ class Application:
                     await self._exchange(scope, receive, send, found.target, found.params)
             except ClientGone:
                 return  # There is nobody to answer.
+        elif scope["path"].rstrip("/") == connect.PATH:
+            await self._agent_sockets.serve(scope, receive, send)
         else:
             opened = self._socket_routes.find("GET", scope["path"], scope.get("raw_path") or b"")
             if opened is None:

@@ -4,12 +4,15 @@ import asyncio
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from dragoman.config import Settings
+from dragoman.delivery.connections import Connections
 from dragoman.delivery.courier import HttpCourier
 from dragoman.delivery.credentials import Credentials
 from dragoman.delivery.over_http import Wire
@@ -29,6 +32,7 @@ from dragoman.hub.handle import Hub
 from dragoman.hub.happenings import Happenings
 from dragoman.hub.key_ring import KeyRing
 from dragoman.hub.outbox import Outbox
+from dragoman.hub.presence import Presence
 from dragoman.hub.registry import Registry
 from dragoman.hub.reports import Reports
 from dragoman.hub.reprobe import Reprobe
@@ -39,6 +43,7 @@ from dragoman.hub.validate import Schemas
 from dragoman.hub.watching import Watching
 from dragoman.hub.worker import Worker
 from dragoman.hub.workflow import AT_ONCE, Workflows
+from dragoman.model.json import JsonObject
 from dragoman.model.secret import Secret
 from dragoman.model.task import Task
 from dragoman.net.client import Client
@@ -48,13 +53,22 @@ from dragoman.ports.clock import Clock
 from dragoman.ports.store import CALLBACKS, CALLS, WORKFLOWS, Store, Vault
 from dragoman.security.file_links import FileLinks
 from dragoman.security.sealed import Purpose, RootKey, Sealer
-from dragoman.security.tokens import HubTokens, SigningKey, new_signing_key, public_jwks, restore_signing_key
+from dragoman.security.tokens import (
+    HubTokens,
+    SigningKey,
+    new_signing_key,
+    public_jwks,
+    restore_signing_key,
+    verified_claims,
+)
+from dragoman.server.agent_sockets import AgentSockets
 from dragoman.server.asgi import Application
+from dragoman.server.desk import Desk
 from dragoman.server.drain import Drain
 from dragoman.server.exchange import Exchanger
 from dragoman.server.from_settings import address_rule, client_limits
 from dragoman.server.hosts import Hosts
-from dragoman.server.pages import agents, bases, deliveries, documents, files, health, keys
+from dragoman.server.pages import agents, bases, calls, connect, deliveries, documents, files, health, keys, status
 from dragoman.server.sockets import Sockets
 
 REPLICA: Final = "hub"  # SQLite has one process; its epochs tell its lives apart
@@ -90,6 +104,30 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     files: Files
     links: FileLinks
     signing_key: SigningKey
+    connections: Connections
+    presence: Presence
+    desk: Desk
+
+
+class Resident(Protocol):
+    """What lives in the hub's own process: the agent whose server this is, or agents under test."""
+
+    @property
+    def root_agent(self) -> str | None:
+        """The agent whose base is the root, where this is the server of one agent."""
+        ...
+
+    def living(self, built: Built) -> AbstractAsyncContextManager[None]:
+        """Its life beside the hub: entered before the first request, left after the last."""
+        ...
+
+    def verify(self, token: str, now: datetime) -> JsonObject | None:
+        """What a token of somebody else's says that is taken here, in the words of our own; None if it is none."""
+        ...
+
+    async def finish(self) -> None:
+        """The process stops: return when no call runs here any more."""
+        ...
 
 
 async def build(
@@ -101,8 +139,10 @@ async def build(
     drain: Drain,
     calls: CallLog,
     spawn: Spawn,
+    resident: Resident | None = None,
 ) -> Built:
-    """Every part, from the bottom up."""
+    """Every part, from the bottom up, for a hub with what lives beside it."""
+    root_agent = None if resident is None else resident.root_agent
     sealer = Sealer(secrets.root)
     pepper = secrets.root.subkey(Purpose.PEPPER)
     signing_key = await _signing_key(store, sealer)
@@ -118,10 +158,25 @@ async def build(
         tokens=HubTokens(signing_key, issuer=settings.public_url),
         signing_secret=ring.agent_secret,
     )
+
+    def stands_differently(agent_id: str) -> None:
+        registry.forget(agent_id)
+
+    lease_s = settings.connect.lease_s
+    presence = Presence(store=store, clock=clock, spawn=spawn, lease_s=lease_s, changed=stands_differently)
+    connections = Connections(
+        store=store,
+        clock=clock,
+        lease_s=lease_s,
+        resting=lambda: queued.resting(),
+        gone=presence.gone,
+        outlived=root_agent is None,
+    )
     wire = Wire(client=client, max_answer=settings.client.answer_mib * MIB)
     courier = HttpCourier(
         wire=wire,
         boxes=store,
+        connections=connections,
         credentials=credentials,
         clock=clock,
         dialects=dialects,
@@ -140,9 +195,19 @@ async def build(
         hub_uuid=hub_uuid,
         protected=settings.auth != "none",
         default_agent=settings.default_agent,
+        root_agent=root_agent,
     )
+    jwks = public_jwks([signing_key])
     authenticator = Authenticator(
-        keys=store, clock=clock, pepper=pepper, admin_token=secrets.admin, trusting=settings.auth == "none"
+        keys=store,
+        clock=clock,
+        pepper=pepper,
+        admin_token=secrets.admin,
+        trusting=settings.auth == "none",
+        verify=lambda token, now: (
+            verified_claims(token, jwks=jwks, issuer=settings.public_url, audience=settings.public_url, now=now)
+            or (None if resident is None else resident.verify(token, now))
+        ),
     )
     schemas = Schemas()
     links = FileLinks(
@@ -252,11 +317,23 @@ async def build(
         files=hosting,
         links=links,
         signing_key=signing_key,
+        connections=connections,
+        presence=presence,
+        desk=Desk(
+            connections=connections,
+            registry=registry,
+            presence=presence,
+            clock=clock,
+            signing_key=signing_key,
+            hub_url=settings.public_url,
+        ),
     )
 
 
-def application(settings: Settings, built: Built, store: Store, clock: Clock, drain: Drain) -> Application:
-    """The ASGI application that serves a hub."""
+def application(
+    settings: Settings, built: Built, store: Store, clock: Clock, drain: Drain, root_agent: str | None = None
+) -> Application:
+    """The ASGI application that serves a hub, or one agent at its root."""
     exchanger = Exchanger(
         authenticator=built.authenticator,
         clock=clock,
@@ -273,22 +350,27 @@ def application(settings: Settings, built: Built, store: Store, clock: Clock, dr
             drain=drain,
             patience_s=settings.limits.stalled_reader_s,
         ),
+        agent_sockets=AgentSockets(exchanger=exchanger, desk=built.desk, clock=clock, drain=drain),
         hub=built.hub,
         files=built.files,
         dialects=built.dialects.values(),
         pages=(
-            *bases.pages(built.hub),
             *files.pages(store, built.links, clock),
             *health.pages(store, lambda: drain.draining),
+            *status.pages(built.hub, lambda: drain.draining),
             *agents.pages(built.hub),
+            *connect.pages(built.desk),
+            *calls.pages(built.hub, store, built.files),
             *keys.pages(built.ring, built.authenticator, built.credentials.forget),
             *deliveries.pages(DeliveryDesk(store=store, clock=clock, due=built.callbacks.wake)),
             *documents.pages(settings, public_jwks([built.signing_key])),
+            *bases.pages(built.hub, at_root=root_agent is not None),  # last: the root may be an agent's
         ),
         caps={
             "call": settings.limits.call_body_mib * MIB,
             "admin": settings.limits.admin_body_mib * MIB,
         },
+        root_agent=root_agent,
     )
 
 

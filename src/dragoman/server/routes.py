@@ -2,6 +2,7 @@
 
 A path without variables is one dictionary lookup; one with `{name}` or `{name}:verb` segments is found by its shape,
 the one with the most fixed segments first. Every path answers with and without a final slash, never by a redirect.
+A path may stand for values that it does not name: at the root of an agent's own server, for that agent.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,7 @@ import msgspec
 from dragoman.model.http import NO_PARAMS
 
 Target = TypeVar("Target")
+NOTHING_IMPLIED: Final[Mapping[str, Mapping[str, str]]] = {}
 
 
 class Found(msgspec.Struct, Generic[Target], frozen=True, gc=False):
@@ -23,19 +25,20 @@ class Found(msgspec.Struct, Generic[Target], frozen=True, gc=False):
 
 
 class RouteTable(Generic[Target]):
-    """Paths and what serves them."""
+    """Paths and what serves them; `implied` are values that a path stands for without naming them."""
 
-    def __init__(self, routes: Iterable[tuple[str, str, Target]]) -> None:
+    def __init__(
+        self, routes: Iterable[tuple[str, str, Target]], implied: Mapping[str, Mapping[str, str]] = NOTHING_IMPLIED
+    ) -> None:
         self._exact: dict[tuple[str, str], Found[Target]] = {}
-        self._shaped: dict[tuple[str, int], list[tuple[list[str], Target]]] = {}
-        self._allowed: dict[str, set[str]] = {}
+        self._shaped: dict[tuple[str, int], list[tuple[list[str], Found[Target]]]] = {}
         for method, path, target in routes:
-            self._allowed.setdefault(path, set()).add(method)
+            found = Found(target, implied.get(path, NO_PARAMS))
             if "{" not in path:
-                self._exact[method, path] = Found(target, NO_PARAMS)
+                self._exact[method, path] = found
             else:
                 segments = path.split("/")
-                self._shaped.setdefault((method, len(segments)), []).append((segments, target))
+                self._shaped.setdefault((method, len(segments)), []).append((segments, found))
         for shaped in self._shaped.values():
             shaped.sort(key=_looseness)
 
@@ -50,10 +53,10 @@ class RouteTable(Generic[Target]):
             return self.find(method, path.rstrip("/") or "/", raw_path.rstrip(b"/"))
         # Split before decoding: an escaped slash belongs to its segment.
         segments = raw_path.split(b"/")
-        for pattern, target in self._shaped.get((method, len(segments)), ()):
-            params = _matched(pattern, segments)
+        for pattern, found in self._shaped.get((method, len(segments)), ()):
+            params = _matched(pattern, segments, found.params)
             if params is not None:
-                return Found(target, params)
+                return Found(found.target, params)
         return None
 
     def allowed(self, path: str, raw_path: bytes) -> list[str]:
@@ -71,8 +74,8 @@ def _looseness(shaped: tuple[list[str], object]) -> tuple[int, list[bool]]:
     return sum(2 if segment.endswith("}") else 1 for segment in pattern if segment.startswith("{")), free
 
 
-def _matched(pattern: list[str], segments: list[bytes]) -> Mapping[str, str] | None:
-    params: dict[str, str] = {}
+def _matched(pattern: list[str], segments: list[bytes], implied: Mapping[str, str]) -> Mapping[str, str] | None:
+    params = dict(implied)
     for expected, raw in zip(pattern, segments, strict=True):
         if expected.startswith("{"):
             name, _, verb = expected[1:].partition("}")

@@ -73,11 +73,13 @@ def serve(
     clock: Clock | None = None,
     hot_paths: HotPaths = NO_HOT_PATHS,
     websocket_bytes: int = WEBSOCKET_BYTES,
+    finish: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or `drain.begin()`, finish what runs within `drain_s`, and return.
 
     Port 0 takes a free port; `on_ready` gets the address. `uncapped` are proxies, whose one address stands for many
-    clients; `hot_paths` are served past ASGI; `websocket_bytes` is the most that one message over a WebSocket may have.
+    clients; `hot_paths` are served past ASGI; `websocket_bytes` is the most that one message over a WebSocket may have;
+    `finish` returns when nothing runs that is no request: it has the same time as the requests.
     Raises AddressInUse or CannotListen before anything starts, StartFailed when the application cannot.
     """
     limits = limits or Limits()
@@ -98,6 +100,7 @@ def serve(
         tls=context,
         hot_paths=hot_paths,
         websocket_bytes=websocket_bytes,
+        finish=finish,
     )
 
     def ready() -> None:
@@ -131,6 +134,7 @@ class DrainingServer(Server):
         tls: ssl.SSLContext | None,
         hot_paths: HotPaths,
         websocket_bytes: int,
+        finish: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(_config(app, websocket_bytes))
         self._app = app
@@ -142,6 +146,7 @@ class DrainingServer(Server):
         self._log = log
         self._drain = drain
         self._drain_s = drain_s
+        self._last_work = finish
         self._tls = tls
         self._until = 0.0
 
@@ -180,6 +185,10 @@ class DrainingServer(Server):
         self._until = self._clock.monotonic() + self._drain_s
         self._stop_streams(carried=False)
         await self._finish(set(self.server_state.tasks))
+        if self._last_work is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, self._until - self._clock.monotonic())):
+                    await self._last_work()
         self._stop_streams(carried=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

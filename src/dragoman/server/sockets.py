@@ -74,8 +74,8 @@ class Sockets:
         headers = {**lasting, **route.dialogue.headers}
         path: str = scope["path"]
         line = Line(
-            hear=partial(_hear, receive),
-            say=partial(_say, send, asyncio.Lock()),
+            hear=partial(hear, receive),
+            say=partial(say, send, asyncio.Lock()),
             answer=partial(self._answer, route, params, path, headers, address),
             check=partial(self._exchanger.caller, raw, address),
             drained=self._drain.begun,
@@ -148,7 +148,8 @@ async def decline(scope: Scope, send: Send, reply: HttpReply) -> None:
         await send({"type": "websocket.close", "code": _REFUSED})
 
 
-async def _hear(receive: Receive) -> bytes | None:
+async def hear(receive: Receive) -> bytes | None:
+    """The next message, whether text or not; None when there will be no more."""
     message = await receive()
     if message["type"] != "websocket.receive":
         return None
@@ -157,6 +158,7 @@ async def _hear(receive: Receive) -> bytes | None:
     return frame
 
 
-async def _say(send: Send, turn: asyncio.Lock, frame: bytes) -> None:
+async def say(send: Send, turn: asyncio.Lock, frame: bytes) -> None:
+    """Send one message, whole, after those before it."""
     async with turn:
         await send({"type": "websocket.send", "text": frame.decode()})

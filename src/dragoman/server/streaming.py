@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, Self, TypeVar, final
 
 import msgspec
 
+from dragoman.delivery.session import Frame
 from dragoman.model.answers import Items
 from dragoman.model.changes import Change
 from dragoman.model.errors import DragomanError
@@ -96,7 +97,7 @@ class ByteStream(Generic[Item]):
         self._items.close()
 
 
-AnyStream = ByteStream[StreamItem] | ByteStream[Change]
+AnyStream = ByteStream[StreamItem] | ByteStream[Change] | ByteStream[Frame]
 
 
 class StreamReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -30,6 +30,8 @@ ALLOWED: Final[dict[str, dict[str, str]]] = {
     "agents_with_words": {
         "SCAN agent_text VIRTUAL TABLE INDEX 0:M2": "the text index's own look-up, at most 1,001 rows"
     },
+    "tasks_begun_so": {"SCAN (subquery-1)": "the rows just found, at most 10,000"},
+    "sum_ratings": {"SCAN (subquery-1)": "the rows just found, at most 1,000"},
     "all_keys": {"SCAN api_key USING INDEX api_key_created": "asks for all there are, in their order"},
 }
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.observe.trace import read_trace, trace_headers
+from dragoman.ports.clock import base32
 
 PARENT = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -21,6 +22,12 @@ def test_an_opaque_id_always_maps_to_the_same_trace() -> None:
     first, second = (read_trace({b"x-trace-id": b"trace_456def"}, seed) for seed in ("r1", "r2"))
     assert first.trace_id == second.trace_id
     assert first.span_id != second.span_id
+
+
+def test_traces_that_the_hub_makes_grow_with_time_and_end_at_random() -> None:
+    made = [read_trace({}, f"{base32(1_760_000_000_000 + ms)}{ms % 7}abc").trace_id for ms in range(0, 5000, 7)]
+    assert made == sorted(made)
+    assert len({trace[16:] for trace in made}) == len(made)
 
 
 def test_hex_behind_a_prefix_is_the_id_itself() -> None:

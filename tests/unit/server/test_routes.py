@@ -47,3 +47,20 @@ def test_an_escaped_slash_stays_in_its_segment() -> None:
 
 def test_the_methods_of_a_path_can_be_told() -> None:
     assert TABLE.allowed("/v1/a2a/call", b"/v1/a2a/call") == ["POST"]
+
+
+def test_a_path_may_stand_for_values_that_it_does_not_name() -> None:
+    implied = {"/": {"agent": "one"}, "/tasks/{task}": {"agent": "one"}}
+    table = RouteTable(
+        [("POST", "/", "rpc"), ("GET", "/tasks/{task}", "task"), ("GET", "/agents/{agent}", "base")], implied
+    )
+    seen = {
+        path: dict(hit.params)
+        for method, path in (("POST", "/"), ("GET", "/tasks/7"), ("GET", "/agents/other"))
+        if (hit := table.find(method, path, path.encode())) is not None
+    }
+    assert seen == {
+        "/": {"agent": "one"},
+        "/tasks/7": {"agent": "one", "task": "7"},
+        "/agents/other": {"agent": "other"},
+    }

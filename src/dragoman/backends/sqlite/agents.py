@@ -68,6 +68,19 @@ def change(
     return agent
 
 
+def set_rating(connection: Connection, tenant: str, agent_id: str, rating: float) -> tuple[Agent, bool] | None:
+    """The agent with that rating, and whether it had another; None if there is none. A tombstone keeps it, too."""
+    holder = number(connection, SQL["name_holder"], (tenant, agent_id))
+    old = None if holder is None else _agent(connection, holder)
+    if holder is None or old is None or old.id != agent_id:
+        return None
+    if old.figures.rating == rating:
+        return old, False
+    agent = msgspec.structs.replace(old, figures=msgspec.structs.replace(old.figures, rating=rating))
+    _replace(connection, holder, old, agent)
+    return agent, True
+
+
 def find(connection: Connection, tenant: str, name: str, version: str | None) -> Agent | None:
     """An agent by id, alias or UUID, its card the current one or that of the version; never a tombstone."""
     agent_number = number(connection, SQL["name_holder"], (tenant, name))

@@ -19,6 +19,7 @@ from dragoman.backends.sqlite.once import REQUEST
 from dragoman.backends.sqlite.sql import SQL
 from dragoman.backends.sqlite.tasks import task_anyone
 from dragoman.model.events import StatusChanged
+from dragoman.model.task import Task
 from dragoman.ports.store import Duplicate, Growth, NewJob, Once, Opened, Raced
 
 T = TypeVar("T")
@@ -166,8 +167,8 @@ def _write_openings(connection: Connection, fresh: Sequence[Held], now: Callable
         doc = codec.pack(task)
         size += len(doc) + 3 * ROW_BYTES
         created = codec.to_micros(task.created_at)
-        agent = task.agent_id
-        tasks.append((held.number, task.id, task.tenant, task.caller_id, task.context_id, 0, created, 1, doc, agent))
+        head = (held.number, task.id, task.tenant, task.caller_id, task.context_id, 0, created, 1, doc)
+        tasks.append((*head, *_found_by(task)))
     connection.executemany(_ADD_TASK, tasks)
     events = [
         (held.number << codec.SEQ_BITS | 1, codec.pack_event(codec.first_event(held.opening.task))) for held in fresh
@@ -195,7 +196,7 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
         last = growth.after + len(growth.events)
         state = codec.STATE[task.state]
         head = (held.number, task.id, task.tenant, task.caller_id, task.context_id, state, at, last, log)
-        rows.append((*head, task.agent_id))
+        rows.append((*head, *_found_by(task)))
         if held.opening.once is not None or held.opening.alias is not None:
             fresh.append(held)
         if growth.once is not None:
@@ -240,6 +241,10 @@ def _grow(connection: Connection, command: Grow, now: Callable[[], int]) -> int:
         connection.execute(_END_JOB, (number,)).fetchall()
     connection.executemany(_ADD_JOB, _born_jobs(connection, number, command, now))
     return sum(len(body) for _, body in events) + len(doc or b"") + 3 * ROW_BYTES + len(growth.jobs) * JOB_BYTES
+
+
+def _found_by(task: Task) -> tuple[Value, ...]:
+    return (task.agent_id, task.skill or "", task.dialect, task.trace.trace_id)
 
 
 def _note_keys(connection: Connection, fresh: Iterable[Held], now: Callable[[], int]) -> None:

@@ -1,7 +1,7 @@
 """Lists of tasks, newest status first, page by page along an index.
 
 A caller's tasks are one walk. An administrator's are the walks of all the tenant's callers, merged: their first entries
-are read, not their tasks.
+are read, not their tasks. Those of one trace, or whose ids begin alike, are few: they are read at once and sorted.
 """
 
 import heapq
@@ -24,7 +24,10 @@ from dragoman.ports.store import Scope, TaskList
 TOTAL: Final = 1000
 MAX_PAGE: Final = 1000
 SLICE: Final = 64
+FEW: Final = 1000
+EXAMINED: Final = 10_000  # ids that begin alike, whosever they are
 _END_OF_TIME: Final = 2**62
+_LAST_CHARACTER: Final = "\U0010ffff"
 
 Params = dict[str, Value]
 Key = tuple[int, int]  # state_at, number
@@ -67,26 +70,50 @@ def _position(scope: Scope, query: ListTasks) -> Key:
 
 def _mark(scope: Scope, query: ListTasks) -> int:
     """A short sum of what is listed, so that a cursor is not taken to another list by mistake."""
-    return zlib.crc32(msgspec.msgpack.encode((scope, query.context_id, query.state, query.after, query.agent)))
+    filters = msgspec.structs.replace(query, limit=0, cursor=None)
+    return zlib.crc32(msgspec.msgpack.encode((scope, filters)))
 
 
 def _keys(connection: Connection, scope: Scope, query: ListTasks, before: Key) -> Iterator[Key]:
+    if query.caller is not None and scope.principal not in (None, query.caller):
+        return iter(())
+    caller = query.caller or scope.principal
     state = None if query.state is None else codec.STATE[query.state]
     params: Params = {
         "tenant": scope.tenant,
-        "caller": scope.principal,
+        "caller": caller,
         "context": query.context_id,
         "state": state,
         "agent": query.agent,
+        "skill": query.skill,
+        "dialect": query.dialect,
         "since": 0 if query.after is None else codec.to_micros(query.after),
     }
+    if query.trace_id is not None or query.prefix is not None:
+        return _few(connection, query, params, before)
     if query.context_id is not None:
         return _walk(connection, "tasks_of_context", params, before)
     name = "tasks_of_caller" if state in (None, codec.COMPLETED) else "tasks_not_completed"
-    if scope.principal is not None:
+    if caller is not None:
         return _walk(connection, name, params, before)
-    walks = [_walk(connection, name, {**params, "caller": caller}, before) for caller in _callers(connection, scope)]
+    walks = [_walk(connection, name, {**params, "caller": each}, before) for each in _callers(connection, scope)]
     return heapq.merge(*walks, reverse=True)
+
+
+def _few(connection: Connection, query: ListTasks, params: Params, before: Key) -> Iterator[Key]:
+    prefix = query.prefix
+    few: Params = {
+        **params,
+        "prefix": prefix,
+        "beyond": None if prefix is None else prefix + _LAST_CHARACTER,
+        "limit": FEW,
+    }
+    if query.trace_id is not None:
+        found = connection.execute(SQL["tasks_of_trace"], {**few, "trace": query.trace_id})
+    else:
+        found = connection.execute(SQL["tasks_begun_so"], {**few, "examined": EXAMINED})
+    keys = msgspec.convert(found.fetchall(), list[Key])
+    return iter(sorted((key for key in keys if key < before), reverse=True))
 
 
 def _walk(connection: Connection, name: str, params: Params, before: Key) -> Iterator[Key]:

@@ -30,13 +30,13 @@ INSERT INTO pulse (id, at) VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET at = ex
 
 -- name: add_quick_task
 -- A call that ended while its opening was held: one row.
-INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, log, agent)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, log, agent, skill, dialect, trace)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13);
 
 -- name: add_task
 -- The opening of a call.
-INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, doc, agent)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, doc, agent, skill, dialect, trace)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13);
 
 -- name: add_event
 -- One event under its key.
@@ -81,7 +81,8 @@ SELECT key, body FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3;
 SELECT state_at, number FROM task
 WHERE tenant = :tenant AND caller = :caller AND state_at <= :at AND state_at >= :since
   AND (state_at < :at OR number < :number) AND (:state IS NULL OR state = :state)
-  AND (:agent IS NULL OR agent = :agent)
+  AND (:agent IS NULL OR agent = :agent) AND (:skill IS NULL OR skill = :skill)
+  AND (:dialect IS NULL OR dialect = :dialect)
 ORDER BY state_at DESC, number DESC LIMIT :limit;
 
 -- name: tasks_not_completed
@@ -89,7 +90,8 @@ ORDER BY state_at DESC, number DESC LIMIT :limit;
 SELECT state_at, number FROM task
 WHERE tenant = :tenant AND caller = :caller AND state = :state AND state <> 4
   AND state_at <= :at AND state_at >= :since AND (state_at < :at OR number < :number)
-  AND (:agent IS NULL OR agent = :agent)
+  AND (:agent IS NULL OR agent = :agent) AND (:skill IS NULL OR skill = :skill)
+  AND (:dialect IS NULL OR dialect = :dialect)
 ORDER BY state_at DESC, number DESC LIMIT :limit;
 
 -- name: tasks_of_context
@@ -98,7 +100,29 @@ SELECT state_at, number FROM task
 WHERE tenant = :tenant AND context = :context AND state_at <= :at AND state_at >= :since
   AND (state_at < :at OR number < :number) AND (:state IS NULL OR state = :state)
   AND (:caller IS NULL OR caller = :caller) AND (:agent IS NULL OR agent = :agent)
+  AND (:skill IS NULL OR skill = :skill) AND (:dialect IS NULL OR dialect = :dialect)
 ORDER BY state_at DESC, number DESC LIMIT :limit;
+
+-- name: tasks_of_trace
+-- The newest of one trace, in no order that a list has.
+SELECT state_at, number FROM task
+WHERE trace = :trace AND trace <> '' AND tenant = :tenant AND state_at >= :since
+  AND (:caller IS NULL OR caller = :caller) AND (:context IS NULL OR context = :context)
+  AND (:state IS NULL OR state = :state) AND (:agent IS NULL OR agent = :agent)
+  AND (:skill IS NULL OR skill = :skill) AND (:dialect IS NULL OR dialect = :dialect)
+  AND (:prefix IS NULL OR (id >= :prefix AND id < :beyond))
+ORDER BY number DESC LIMIT :limit;
+
+-- name: tasks_begun_so
+-- Tasks whose ids begin so, among the last of all that do.
+SELECT state_at, number FROM (
+  SELECT state_at, number, tenant, caller, context, state, agent, skill, dialect FROM task
+  WHERE id >= :prefix AND id < :beyond ORDER BY id DESC LIMIT :examined)
+WHERE tenant = :tenant AND state_at >= :since
+  AND (:caller IS NULL OR caller = :caller) AND (:context IS NULL OR context = :context)
+  AND (:state IS NULL OR state = :state) AND (:agent IS NULL OR agent = :agent)
+  AND (:skill IS NULL OR skill = :skill) AND (:dialect IS NULL OR dialect = :dialect)
+LIMIT :limit;
 
 -- name: last_turn
 -- The last task of one conversation that one agent had from one caller.
@@ -459,3 +483,14 @@ ON CONFLICT (tenant, agent, skill) DO UPDATE SET last_ms = excluded.last_ms;
 -- name: get_duration
 -- The same, read back.
 SELECT last_ms FROM duration WHERE tenant = ?1 AND agent = ?2 AND skill = ?3;
+
+-- name: put_rating
+-- What its caller says of a call, in place of what it said before.
+INSERT INTO rating (task, tenant, agent, stars, comment, rated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (task) DO UPDATE SET stars = excluded.stars, comment = excluded.comment, rated_at = excluded.rated_at;
+
+-- name: sum_ratings
+-- The stars of an agent's newest ratings, and how many those are.
+SELECT coalesce(sum(stars), 0), count(*) FROM (
+  SELECT stars FROM rating WHERE tenant = ?1 AND agent = ?2 ORDER BY rated_at DESC LIMIT ?3
+);

@@ -25,6 +25,7 @@ from dragoman.backends.sqlite import (
     keys,
     listing,
     mail,
+    ratings,
     search,
     tasks,
 )
@@ -51,6 +52,7 @@ from dragoman.ports.store import (
     Opening,
     Owner,
     Raced,
+    Rating,
     Registration,
     Scope,
     StoredAgent,
@@ -383,6 +385,18 @@ class SqliteStore:
     async def took(self, tenant: str, agent_id: str, skill: str) -> Sequence[int]:
         """The history of one skill; empty where there is none."""
         return await self._file.read(lambda connection: durations.get(connection, tenant, agent_id, skill))
+
+    # Ratings
+
+    async def rate(self, rating: Rating) -> Agent | None:
+        """Keep a rating in place of the call's earlier one; the agent as it is rated now, None if there is none."""
+        found = await self._file.write(lambda connection: ratings.rate(connection, rating))
+        if found is None:
+            return None
+        agent, changed = found
+        if changed:
+            self._tell_agent(agent.tenant, agent.id)
+        return agent
 
     # After a commit
 

@@ -18,7 +18,7 @@ from dragoman.dialects.dialect import Streaming
 from dragoman.dialects.jsonrpc import Id
 from dragoman.dialects.sse import frame
 from dragoman.model.content import Artifact, Role
-from dragoman.model.events import ArtifactChunk, Happened, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
+from dragoman.model.events import ArtifactChunk, Happened, Logged, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.json import JsonObject
 from dragoman.model.lifecycle import artifacts_of
 from dragoman.model.states import FINAL, TaskState
@@ -102,7 +102,7 @@ def _update(task_id: str, context_id: str, state: TaskState, event: TaskEvent) -
         case MessageAdded(message=message, direct=False) if message.role is not Role.USER:
             words = StatusChanged(at=event.at, state=state, message=message, metadata=event.metadata)
             return _status(task_id, context_id, words, {})
-        case MessageAdded() | Sent() | Watched():
+        case MessageAdded() | Sent() | Watched() | Logged():
             return None  # An answer in one message is shown at the end, as an artifact.
         case _ as never:
             assert_never(never)

@@ -150,9 +150,9 @@ def read_card(card: JsonObject) -> AgentCard:
 def write_card(agent: Agent, place: Place) -> JsonObject:
     """The card as the hub serves it: calls go to the hub, with the hub's keys."""
     card = agent.card
-    at_root = place.base_url.rstrip("/") == place.hub_url
+    is_hub = place.base_url.rstrip("/") == place.hub_url and not place.one_agent
     ours: JsonObject = {
-        "url": local_name(f"{place.base_url}{'a2a/' if at_root else f'{SLUG}/'}"),
+        "url": local_name(f"{place.base_url}{'a2a/' if is_hub else f'{SLUG}/'}"),
         "name": card.name,
         "authSchemes": _auth_schemes(card, place) if place.protected else [{"scheme": "none"}],
     }

@@ -24,7 +24,7 @@ from dragoman.model.errors import (
     NotSupported,
     RateLimited,
 )
-from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, Sent, StatusChanged, TaskEvent, Watched
+from dragoman.model.events import ArtifactChunk, Logged, MessageAdded, Remote, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.http import Headers, HttpReply
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 from dragoman.model.lifecycle import history_of
@@ -173,7 +173,7 @@ def _restored_event(event: TaskEvent) -> TaskEvent:
             return msgspec.structs.replace(event, message=_restored_holder(message))
         case StatusChanged(message=Message() as message):
             return msgspec.structs.replace(event, message=_restored_holder(message))
-        case StatusChanged() | Sent() | Watched():
+        case StatusChanged() | Sent() | Watched() | Logged():
             return event
 
 

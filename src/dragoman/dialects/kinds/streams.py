@@ -21,7 +21,7 @@ from dragoman.dialects.sse import frame
 from dragoman.dialects.times import wire_time
 from dragoman.model.content import Artifact, Message, Role
 from dragoman.model.errors import DragomanError
-from dragoman.model.events import ArtifactChunk, Happened, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
+from dragoman.model.events import ArtifactChunk, Happened, Logged, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.lifecycle import artifacts_of
 from dragoman.model.states import TaskState
@@ -89,7 +89,7 @@ class KindFrames:
                 return self._status(self._now(event, message), event.metadata, ends=False)
             case ArtifactChunk():
                 return self._artifact(event.artifact, event)
-            case MessageAdded() | Sent() | Watched():
+            case MessageAdded() | Sent() | Watched() | Logged():
                 return None  # An answer in one message is shown at the end, as an artifact.
             case _ as never:
                 assert_never(never)

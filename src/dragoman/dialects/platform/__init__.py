@@ -57,6 +57,7 @@ DIALECT: Final = Dialect(
         Route(method="GET", path="/v1/a2a/call/{call}/status", name="status"),
         Route(method="GET", path="/v1/a2a/call/{call}/stream", name="replay"),
         Route(method="POST", path="/v1/a2a/call/{call}/cancel", name="cancel"),
+        Route(method="POST", path="/v1/a2a/call/{call}/rating", name="rating"),
         Route(method="POST", path="/v1/a2a/registry", name="registry", body="admin"),
         Route(method="GET", path="/v1/a2a/discover", name="discover"),
         Route(method="GET", path="/v1/a2a/agents/{agent}/card", name="card"),

@@ -18,7 +18,7 @@ from dragoman.dialects.platform.wire import (
 )
 from dragoman.dialects.refusals import error_headers, failure_of, text_of, wait_of
 from dragoman.dialects.times import between_ms, wire_time
-from dragoman.model.answers import Accepted, AgentPage, Registered, Versions
+from dragoman.model.answers import Accepted, AgentPage, Rated, Registered, Versions
 from dragoman.model.errors import AgentError, DragomanError
 from dragoman.model.events import Usage
 from dragoman.model.http import JSON_TYPE, Headers, HttpReply, HttpRequest
@@ -158,6 +158,14 @@ def registered(answer: Registered, hub_url: str) -> HttpReply:
         signing_secret=answer.signing_secret,
     )
     return json_reply(201 if answer.created else 200, body)
+
+
+def rated(answer: Rated) -> HttpReply:
+    """The answer to a rating: what was said, and how its agent stands now."""
+    said: JsonObject = {"id": answer.task_id, "call_id": answer.task_id, "rating": answer.stars}
+    if answer.comment is not None:
+        said["comment"] = answer.comment
+    return json_reply(200, said | {"agent": {"id": answer.agent.id, "rating": answer.agent.figures.rating}})
 
 
 def versions_page(answer: Versions) -> HttpReply:

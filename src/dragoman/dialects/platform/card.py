@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.dialects.dialect import Place
 from dragoman.dialects.text import ID_GRAMMAR, id_of_name, shown_text
-from dragoman.model.agent import Agent, AgentCard, AuthScheme, Endpoint, Original, RateLimits, Skill
+from dragoman.model.agent import Agent, AgentCard, AuthScheme, Endpoint, Original, Provider, RateLimits, Skill
 from dragoman.model.errors import BadParams
 from dragoman.model.fit import Feature
 from dragoman.model.json import Json, JsonObject
@@ -79,6 +79,9 @@ class PlatformCard(msgspec.Struct, frozen=True, kw_only=True):
     pricing: JsonObject | None = None
     tags: list[str] | None = None
     keys: list[JsonObject] | None = None
+    # Not the document's: read where agents say it, for the dialects that have a place for it.
+    provider: JsonObject | str | None = None
+    metadata: JsonObject | None = None
 
 
 def owns_card(card: JsonObject) -> bool:
@@ -128,6 +131,8 @@ def read_card(card: JsonObject) -> AgentCard:
         pricing=read.pricing,
         tags=tuple(read.tags or ()),
         keys=tuple(read.keys or ()),
+        provider=_provider(read.provider),
+        metadata=read.metadata,
         original=Original(dialect=SLUG, body=msgspec.json.encode(card)),
     )
 
@@ -142,7 +147,7 @@ def write_card(agent: Agent, place: Place) -> JsonObject:
         for each, skill in zip(shown["skills"], card.skills, strict=True):
             if "description" in each:
                 each["description"] = skill.description
-        if not place.owner:
+        if not place.owner or "endpoint" not in shown:
             shown["endpoint"] = f"{place.hub_url}/v1/agents/{card.id}/a2a"
         return shown
     capabilities: JsonObject = {"streaming": card.streaming, "a2a": True, "memory": card.memory}
@@ -167,6 +172,15 @@ def write_card(agent: Agent, place: Place) -> JsonObject:
         if value := getattr(card, name):
             shown[name] = value
     return shown
+
+
+def _provider(said: JsonObject | str | None) -> Provider | None:
+    if not said:
+        return None
+    if isinstance(said, str):
+        return Provider(name=shown_text(said, 128))
+    words = {name: shown_text(text, 2048) for name, text in said.items() if isinstance(text, str)}
+    return Provider(name=words["name"], url=words.get("url"), contact=words.get("contact")) if "name" in words else None
 
 
 def _skill(skill: CardSkill) -> Skill:

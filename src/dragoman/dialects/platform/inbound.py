@@ -17,6 +17,7 @@ from dragoman.dialects.platform.answers import (
     call_answer,
     call_status,
     json_reply,
+    rated,
     refusal,
     registered,
     versions_page,
@@ -28,6 +29,8 @@ from dragoman.dialects.platform.wire import (
     AcceptedRequest,
     CallbackTarget,
     CallRequest,
+    CancelRequest,
+    RatingRequest,
     RegistryRequest,
 )
 from dragoman.dialects.sse import last_seen
@@ -38,15 +41,16 @@ from dragoman.model.answers import (
     AgentPage,
     Answer,
     Card,
+    Rated,
     Registered,
     Versions,
 )
 from dragoman.model.callbacks import Callback
-from dragoman.model.content import Message, Role
+from dragoman.model.content import Message, Part, Role, Text
 from dragoman.model.errors import BadParams, DragomanError, NotJson, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
-from dragoman.model.objects import parts_of_object
+from dragoman.model.objects import parts_of_object, read_plain_part
 from dragoman.model.operations import (
     CancelTask,
     Discover,
@@ -55,6 +59,7 @@ from dragoman.model.operations import (
     GetTask,
     Operation,
     Priority,
+    RateTask,
     RegisterAgent,
     SendTask,
     Unreadable,
@@ -72,6 +77,8 @@ _POLLS: Final = frozenset({"status", "cancel"})  # they ask how a call stands, w
 
 _decode_call = msgspec.json.Decoder(CallRequest).decode
 _decode_accepted = msgspec.json.Decoder(AcceptedRequest).decode
+_decode_cancel = msgspec.json.Decoder(CancelRequest).decode
+_decode_rating = msgspec.json.Decoder(RatingRequest).decode
 _decode_registry = msgspec.json.Decoder(RegistryRequest).decode
 _PRIORITIES: Final = {
     "low": Priority.LOW,
@@ -111,6 +118,8 @@ class PlatformExchange(msgspec.Struct, frozen=True):
                 return json_reply(200, write_card(answer.agent, place_of(answer, self.request.hub)))
             case Registered():
                 return registered(answer, self.request.hub)
+            case Rated():
+                return rated(answer)
             case Versions():
                 return versions_page(answer)
             case _:
@@ -145,7 +154,8 @@ def _read_call(request: HttpRequest) -> Operation:
     streamed = request.route == "stream"
     call = decoded(_decode_accepted if accepted else _decode_call, request.body)
     continues = call.context is not None and call.context.continue_call_id is not None
-    if call.skill is None and not continues and "agent" not in request.params:
+    said_to = call.message is not None and call.target_agent_id is not None  # words find the agent's own way
+    if call.skill is None and not (continues or said_to or "agent" in request.params):
         raise BadParams("skill: required", errors=[{"path": "skill", "message": "required"}])
     asked = _send_task(request, call)
     if call.then:
@@ -163,8 +173,7 @@ def _send_task(request: HttpRequest, call: CallRequest) -> SendTask:
     key = header_text(request, "Idempotency-Key")
     request_id = header_text(request, "X-Request-ID")
     agent = request.params.get("agent") or call.target_agent_id
-    parts = parts_of_object(call.input if call.input is not None else {})
-    message = Message(id=f"msg_{request.id}", role=Role.USER, parts=parts)
+    message = Message(id=f"msg_{request.id}", role=Role.USER, parts=_parts(call))
     if options is None and context is None and call.callback is None and key is None:
         return SendTask(
             message=message,
@@ -190,6 +199,20 @@ def _send_task(request: HttpRequest, call: CallRequest) -> SendTask:
         at_most_once=bool(options and options.delivery == "at_most_once"),
         metadata=context.metadata if context else None,
     )
+
+
+def _parts(call: CallRequest) -> tuple[Part, ...]:
+    if call.message is None:
+        return parts_of_object(call.input if call.input is not None else {})
+    if call.input is not None:
+        raise _bad("message", "a call has an input or a message, not both")
+    if isinstance(call.message, str):
+        return (Text(text=call.message),)
+    parts = [read_plain_part(part) for part in call.message]
+    if None in parts or not parts:
+        place = f"message[{parts.index(None)}]" if parts else "message"
+        raise _bad(place, 'expected {"kind": "text", "text": …}, {"kind": "data", …} or {"kind": "file", …}')
+    return tuple(part for part in parts if part is not None)
 
 
 def _callback(request: HttpRequest, call: CallRequest) -> Callback | None:
@@ -272,7 +295,14 @@ def _read_replay(request: HttpRequest) -> Operation:
 
 
 def _read_cancel(request: HttpRequest) -> Operation:
-    return CancelTask(task_id=request.params["call"])
+    reason = decoded(_decode_cancel, request.body).reason if request.body.strip() else None
+    return CancelTask(task_id=request.params["call"], reason=reason or None)
+
+
+def _read_rating(request: HttpRequest) -> Operation:
+    require_json(request)
+    said = decoded(_decode_rating, request.body)
+    return RateTask(task_id=request.params["call"], rating=said.rating, comment=said.comment or None)
 
 
 def _unknown(request: HttpRequest) -> Operation:
@@ -290,6 +320,7 @@ _READERS: Final[Mapping[str, Callable[[HttpRequest], Operation]]] = {
     "card": _read_card_request,
     "status": _read_status,
     "cancel": _read_cancel,
+    "rating": _read_rating,
     "unknown": _unknown,
 }
 

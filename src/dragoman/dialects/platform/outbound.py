@@ -50,7 +50,7 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
     url = outgoing.endpoint.url or ""
     match outgoing.verb:
         case Verb.SEND | Verb.STREAM:
-            body = _encode(_call_body(outgoing))
+            body = _encode(call_body(outgoing))
             accept = _HEADERS if outgoing.verb is Verb.SEND else _STREAM_HEADERS
             headers = {**accept, **outgoing.headers, b"idempotency-key": outgoing.task.id.encode()}
             return HttpRequest(method="POST", url=url, headers=headers, body=body)
@@ -104,7 +104,8 @@ def read_usage(value: Json) -> Usage | None:
     )
 
 
-def _call_body(outgoing: Outgoing) -> JsonObject:
+def call_body(outgoing: Outgoing) -> JsonObject:
+    """A call as a platform agent is sent it."""
     task, asked = outgoing.task, outgoing.asked
     options: JsonObject = {"timeout_ms": outgoing.timeout_ms, "priority": _word(asked.priority)}
     options["stream"] = outgoing.verb is Verb.STREAM

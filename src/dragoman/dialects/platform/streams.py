@@ -126,7 +126,11 @@ class PlatformListener:
             data = None
         if not is_object(data):
             raise BadAgentReply("The agent sent an event that is no JSON object.", reason="invalid_response")
-        match event.name or _name_of(data):
+        return self.told(event.name or _name_of(data), data, at)
+
+    def told(self, name: str, data: JsonObject, at: datetime) -> Heard:
+        """What one event of that name says."""
+        match name:
             case "progress":
                 return _heard(_progressed(data, at))
             case "chunk":

@@ -51,10 +51,15 @@ class StepBody(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CallRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The body of a call. `then` is ours: the steps that follow it, those in a list at once."""
+    """The body of a call.
+
+    Two members are ours: `message`, in place of `input`, is text or a list of parts; `then` are the steps that follow,
+    those in a list at once.
+    """
 
     skill: Id | None = None
     input: JsonObject | None = None
+    message: str | list[JsonObject] | None = None
     target_agent_id: Id | None = None
     options: Options | None = None
     context: Context | None = None
@@ -72,6 +77,19 @@ class AcceptedRequest(CallRequest, frozen=True, kw_only=True, gc=False):
     """The body of a call that nobody waits for."""
 
     options: AcceptedOptions | None = None
+
+
+class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The body of a cancellation, which may have none."""
+
+    reason: Annotated[str, msgspec.Meta(max_length=1024)] | None = None
+
+
+class RatingRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The body of a rating."""
+
+    rating: Annotated[int, msgspec.Meta(ge=1, le=5)]
+    comment: Annotated[str, msgspec.Meta(max_length=1024)] | None = None
 
 
 class RegistryRequest(msgspec.Struct, frozen=True, kw_only=True):

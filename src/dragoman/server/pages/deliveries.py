@@ -1,6 +1,6 @@
 """Deliveries, for those whose calls they tell of: listed, sent once more, and their addresses disabled and enabled."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -12,7 +12,7 @@ from dragoman.model.errors import BadParams
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
 from dragoman.ports.deliveries import Delivery, DeliveryQuery, DeliveryState
-from dragoman.server.pages.page import MAX_PAGE, Page, body_of, json_reply, limit_of, query_of
+from dragoman.server.pages.page import MAX_PAGE, Page, body_of, json_reply, limit_of, query_of, time_of
 
 _FILTERS: Final = frozenset({"state", "url", "call", "since", "limit", "cursor"})
 
@@ -67,7 +67,7 @@ def pages(desk: DeliveryDesk) -> tuple[Page, ...]:
             states=_states(values.get("state")),
             url=values.get("url"),
             task_id=values.get("call"),
-            since=_since(values.get("since")),
+            since=time_of(values, "since"),
             limit=limit_of(values),
             cursor=values.get("cursor"),
         )
@@ -135,18 +135,6 @@ def _states(text: str | None) -> tuple[DeliveryState, ...]:
     if text not in set(DeliveryState):
         raise BadParams(f"state: expected {', '.join(DeliveryState)}", errors=[{"path": "state", "message": "unknown"}])
     return (DeliveryState(text),)
-
-
-def _since(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadParams(
-            "since: expected a time such as 2026-01-12T10:00:00Z", errors=[{"path": "since", "message": "not a time"}]
-        ) from None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 def _time(at: datetime | None) -> str | None:

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-from dragoman import __version__
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.ports.store import Store
-from dragoman.server.pages.bases import status_of
 from dragoman.server.pages.page import Page, json_reply
 
 
@@ -24,22 +22,8 @@ def pages(store: Store, draining: Callable[[], bool]) -> tuple[Page, ...]:
     async def health(_request: HttpRequest, _caller: Caller, _arrival: Arrival) -> HttpReply:
         return json_reply(200, {"status": "healthy", "agent": "dragoman"})
 
-    async def root(request: HttpRequest, _caller: Caller, _arrival: Arrival) -> HttpReply:
-        return json_reply(
-            200,
-            {
-                **status_of("Dragoman", "/.well-known/agent-card"),
-                "name": "dragoman",
-                "version": __version__,
-                "status": "draining" if draining() else "running",
-                "message": "Dragoman is running: agents call each other here, whatever protocol each speaks.",
-                "links": {"api": f"{request.hub}/openapi.json", "ready": f"{request.hub}/readyz"},
-            },
-        )
-
     return (
         Page(method="GET", path="/healthz", answer=healthz, public=True),
         Page(method="GET", path="/readyz", answer=readyz, public=True),
         Page(method="GET", path="/health", answer=health, public=True),
-        Page(method="GET", path="/", answer=root, public=True),
     )

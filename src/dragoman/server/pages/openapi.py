@@ -13,11 +13,15 @@ from dragoman.dialects.platform.wire import (
     CallAnswer,
     CallRequest,
     DiscoveredAgent,
+    RatingRequest,
     RegistryAnswer,
     RegistryRequest,
 )
 from dragoman.model.json import JsonObject
+from dragoman.server.desk import Acked, Hello, SessionAnswer, Telling
 from dragoman.server.pages.agents import AgentChange
+from dragoman.server.pages.call_views import CallEvent, CallItem, CallView
+from dragoman.server.pages.calls import Cancellation
 from dragoman.server.pages.deliveries import AddressSwitch, DeliveryItem, ReplayFilter
 from dragoman.server.pages.keys import NewKey, Rotation
 
@@ -26,6 +30,7 @@ _TYPES: Final = (
     CallRequest,
     AcceptedRequest,
     CallAnswer,
+    RatingRequest,
     RegistryRequest,
     RegistryAnswer,
     DiscoveredAgent,
@@ -36,6 +41,14 @@ _TYPES: Final = (
     DeliveryItem,
     ReplayFilter,
     AddressSwitch,
+    CallItem,
+    CallView,
+    CallEvent,
+    Cancellation,
+    Hello,
+    SessionAnswer,
+    Telling,
+    Acked,
 )
 _TEXT: Final = {"type": "string"}
 _ITEMS: Final = {
@@ -64,6 +77,19 @@ _DELIVERY_FILTERS: Final[Mapping[str, str]] = {
     "url": "the address, whole",
     "call": "the call that they tell of",
     "since": "born at or after this time",
+    "limit": "1 to 100, 50 if left out",
+    "cursor": "next_cursor of the page before",
+}
+_CALL_FILTERS: Final[Mapping[str, str]] = {
+    "agent": "given to this agent",
+    "caller": "made by this caller, where it may be seen",
+    "skill": "of this skill",
+    "status": "submitted, working, input-required, auth-required, completed, failed, canceled or rejected",
+    "dialect": "made in this dialect",
+    "since": "whose status changed at or after this time",
+    "trace": "of this trace, in any spelling; the newest 1,000",
+    "conversation": "of this conversation",
+    "prefix": "whose id begins so; the newest 1,000",
     "limit": "1 to 100, 50 if left out",
     "cursor": "next_cursor of the page before",
 }
@@ -102,7 +128,9 @@ def openapi(hub_url: str) -> JsonObject:
                 "Accepted": _ACCEPTED,
                 "Discovery": _DISCOVERY,
                 "Items": _ITEMS,
-                "Deliveries": _DELIVERIES,
+                "Deliveries": _page_of("DeliveryItem"),
+                "Calls": _page_of("CallItem"),
+                "CallEvents": _page_of("CallEvent"),
             },
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: ap_…"}},
         },
@@ -132,6 +160,7 @@ _ACCEPTED: Final = {
         "estimated_duration_ms": {"type": "integer"},
     },
 }
+_SESSION: Final = {"name": "session", "in": "query", "required": True, "schema": _TEXT}
 _LAST_SEEN: Final = {
     "name": "Last-Event-ID",
     "in": "header",
@@ -151,14 +180,15 @@ _DISCOVERY: Final = {
 }
 
 
-_DELIVERIES: Final = {
-    "type": "object",
-    "required": ["items", "next_cursor"],
-    "properties": {
-        "items": {"type": "array", "items": {"$ref": _REF.format(name="DeliveryItem")}},
-        "next_cursor": {"type": ["string", "null"]},
-    },
-}
+def _page_of(item: str) -> JsonObject:
+    return {
+        "type": "object",
+        "required": ["items", "next_cursor"],
+        "properties": {
+            "items": {"type": "array", "items": {"$ref": _REF.format(name=item)}},
+            "next_cursor": {"type": ["string", "null"]},
+        },
+    }
 
 
 def _paths() -> JsonObject:
@@ -189,6 +219,15 @@ def _paths() -> JsonObject:
         "/v1/a2a/call/{call}/cancel": {
             "post": _operation("Stop a call", "CallAnswer", parameters=[call], more={409: "The call has ended."}),
         },
+        "/v1/a2a/call/{call}/rating": {
+            "post": _operation(
+                "Say how good a call was",
+                None,
+                body="RatingRequest",
+                parameters=[call],
+                more={409: "The call has not ended."},
+            ),
+        },
         "/v1/a2a/registry": {
             "post": _operation("Register an agent", "RegistryAnswer", body="RegistryRequest", created=True)
         },
@@ -202,10 +241,59 @@ def _paths() -> JsonObject:
             "patch": _operation("Pause, resume or mark an agent", None, body="AgentChange", parameters=[agent]),
             "delete": _operation("Remove an agent", None, parameters=[agent]),
         },
+        "/v1/agents/connect": {
+            "post": _operation("Open or renew the session of an agent that connects", "SessionAnswer", body="Hello"),
+            "get": _streamed(
+                "What the hub says to a session; by WebSocket, too",
+                parameters=[_SESSION, _LAST_SEEN],
+                events="Events: hello, then call, input, cancel and drain; those that are resumed after have an id.",
+            ),
+            "delete": _operation("End a session", None, parameters=[_SESSION]),
+        },
+        "/v1/agents/calls/{call}/events": {
+            "post": _operation(
+                "What a connected agent tells of a call",
+                "Acked",
+                body="Telling",
+                parameters=[call],
+                more={409: "Events are missing before these: expected.", 410: "The call is over, or elsewhere."},
+            )
+        },
         "/v1/agents/{agent}/versions": {"get": _operation("Versions of its card", None, parameters=[agent])},
         "/v1/agents/{agent}/probe": {
             "get": _operation("What the hub saw when it last looked at it", None, parameters=[agent]),
             "post": _operation("Look again what it really speaks", None, parameters=[agent]),
+        },
+        "/v1/calls": {
+            "get": _operation(
+                "List calls of every dialect, newest status first",
+                "Calls",
+                parameters=[_query(*each) for each in _CALL_FILTERS.items()],
+            )
+        },
+        "/v1/calls/{call}": {"get": _operation("Show a call", "CallView", parameters=[call])},
+        "/v1/calls/{call}/events": {
+            "get": _operation(
+                "What happened in a call",
+                "CallEvents",
+                parameters=[
+                    call,
+                    _query("after", "only events after this number; next_cursor of the page before"),
+                    _query("limit", "1 to 100, 50 if left out"),
+                ],
+            )
+        },
+        "/v1/calls/{call}/stream": {
+            "get": _streamed(
+                "The same as it happens",
+                parameters=[call, _LAST_SEEN, _query("after", "the same, for who cannot send the header")],
+                events="Events as in the list, each under its own name and number; then done.",
+            )
+        },
+        "/v1/calls/{call}/cancel": {
+            "post": _operation(
+                "Cancel a call", "CallView", body="Cancellation", parameters=[call], more={409: "The call has ended."}
+            )
         },
         "/v1/keys": {
             "get": _operation("List keys", "Items"),
@@ -249,15 +337,22 @@ _PUBLIC: Final[Mapping[str, str]] = {
     "/health": "The same, in the words of the dotted protocol",
     "/": "What this is",
     "/openapi.json": "This description",
+    "/docs": "The same as a page",
+    "/llms.txt": "The same in plain words, for language models",
     "/schemas/agent-card/v1": "The schema of the platform's card",
     "/.well-known/jwks.json": "The keys that the hub's tokens are checked with",
 }
 
 
-def _streamed(summary: str, *, body: str | None = None, parameters: list[JsonObject] | None = None) -> JsonObject:
+def _streamed(
+    summary: str,
+    *,
+    body: str | None = None,
+    parameters: list[JsonObject] | None = None,
+    events: str = "Events: start, progress and chunk, then complete or error, then done; each with its number as id.",
+) -> JsonObject:
     """An operation that is answered by events."""
     operation = _operation(summary, None, body=body, parameters=parameters)
-    events = "Events: start, progress and chunk, then complete or error, then done; each with its number as id."
     operation["responses"]["200"] = {"description": events, "content": {"text/event-stream": {"schema": _TEXT}}}
     return operation
 

@@ -1,6 +1,7 @@
 """A page: a path, who may see it, and the function that answers it. Errors are told as the platform tells them."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from typing import Final, TypeVar
 from urllib.parse import parse_qsl
 
@@ -11,16 +12,16 @@ from dragoman.dialects.platform.inbound import decoded, require_json
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import BadParams, DragomanError, NotAuthenticated, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.server.exchange import Spoken
+from dragoman.server.exchange import Reply, Spoken
 
 Shape = TypeVar("Shape")
-Answerer = Callable[[HttpRequest, Caller, Arrival], Awaitable[HttpReply]]
+Answerer = Callable[[HttpRequest, Caller, Arrival], Awaitable[Reply]]
 
 MAX_PAGE: Final = 100
 REQUEST_PREFIX: Final = "req_"
 PAGES: Final = Spoken(slug="", task_prefix=REQUEST_PREFIX, inline=True)
 
-__all__ = ["Page", "PageRoute", "body_of", "json_reply", "limit_of", "no_such_page", "query_of"]
+__all__ = ["Page", "PageRoute", "body_of", "json_reply", "limit_of", "no_such_page", "query_of", "time_of"]
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +61,7 @@ class PageRoute:
         """The request for the page."""
         return PageRequest(request)
 
-    async def answer(self, asked: PageRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+    async def answer(self, asked: PageRequest, caller: Caller, arrival: Arrival) -> Reply:
         """The page, for one who may see it. Raises NotAuthenticated and what the page raises."""
         if caller.anonymous and not self.public and not self._page.strangers:
             raise NotAuthenticated
@@ -104,3 +105,16 @@ def limit_of(values: Mapping[str, str], default: int = 50) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 9 or not 1 <= int(text) <= MAX_PAGE:
         raise BadParams(f"limit: expected 1 to {MAX_PAGE}", errors=[{"path": "limit", "message": "out of range"}])
     return int(text)
+
+
+def time_of(values: Mapping[str, str], name: str) -> datetime | None:
+    """A time in the query; without a zone it is UTC. Raises BadParams."""
+    text = values.get(name)
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        message = f"{name}: expected a time such as 2026-01-12T10:00:00Z"
+        raise BadParams(message, errors=[{"path": name, "message": "not a time"}]) from None

@@ -1,0 +1,1 @@
+"""What an agent is: its skills from type hints, its card, its definition."""

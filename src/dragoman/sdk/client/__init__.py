@@ -1,0 +1,1 @@
+"""Calling agents through a hub."""

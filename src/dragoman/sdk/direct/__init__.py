@@ -1,0 +1,1 @@
+"""Calling one agent without a hub."""

@@ -1,0 +1,1 @@
+"""An agent's own model: requests, replies, tools, memory."""

@@ -1,0 +1,1 @@
+"""An agent that listens itself: a hub with one agent at its root."""

@@ -1,0 +1,1 @@
+"""What tests of agents and callers need."""

@@ -1,0 +1,1 @@
+"""One call in the hands of its handler."""
