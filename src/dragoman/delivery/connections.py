@@ -38,6 +38,7 @@ from dragoman.ports.clock import Clock
 from dragoman.ports.courier import Delivered
 from dragoman.ports.store import Scope, Tasks
 
+UNREAD_S: Final = 10.0  # for an agent whose stream was closed to be heard of again
 CARRIER_S: Final = 5.0  # for the carrier of a call that a session has kept over the hub's restart
 MOST_WAITING: Final = 10_000  # for one agent, where somebody waits for them; the others are bounded by who carries them
 
@@ -118,7 +119,12 @@ class Connections:
         if self._board.draining:
             raise Overloaded("The hub is shutting down.", retry_after_s=2, reason="draining")
         session = Session(
-            id=self._clock.new_id("ses_"), tenant=tenant, agent_id=agent_id, opened_by=opened_by, capacity=capacity
+            id=self._clock.new_id("ses_"),
+            tenant=tenant,
+            agent_id=agent_id,
+            opened_by=opened_by,
+            capacity=capacity,
+            unread=self._unread,
         )
         stored = [await self._stored(tenant, each.call_id) for each in running]
         # From here on nothing is awaited: what was found stays true until the session is there.
@@ -161,6 +167,7 @@ class Connections:
         """What the hub says to a session, after a number and from now on. Raises Overloaded."""
         if self._board.draining and not session.calls:
             raise Overloaded("The hub is shutting down.", retry_after_s=1, reason="draining")
+        self.heard_of(session)
         reader = session.read(after, {"session_id": session.id, "server_time": wire_time(self._clock.now())})
         if self._board.draining:
             reader.drain()
@@ -249,6 +256,13 @@ class Connections:
         return turns_of(each for each in found if each.id != task.id and each.created_at <= task.created_at)
 
     # -- sessions that go
+
+    def _unread(self, session: Session) -> None:
+        """Its stream is closed: a process that lives opens another within seconds, one that was killed never will."""
+        until = self._clock.monotonic() + UNREAD_S
+        if until < session.until:
+            session.until = until
+            self._clock.call_at(until, lambda: self._look_at(session))
 
     def _look_at(self, session: Session) -> None:
         """See whether the session's lease is over."""

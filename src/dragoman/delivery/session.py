@@ -7,7 +7,7 @@ next frame. What is kept is bounded: a session that takes nothing gets no more c
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Self, TypeVar, final
 
 import msgspec
@@ -70,7 +70,17 @@ class Claim:
 class Session:
     """One process of an agent, for as long as it says that it is there."""
 
-    def __init__(self, *, id: str, tenant: str, agent_id: str, opened_by: str, capacity: int) -> None:
+    def __init__(
+        self,
+        *,
+        id: str,
+        tenant: str,
+        agent_id: str,
+        opened_by: str,
+        capacity: int,
+        unread: Callable[["Session"], None],
+    ) -> None:
+        self._unread = unread  # told when nobody reads its frames any more
         self.id: Final = id
         self.tenant: Final = tenant
         self.agent_id: Final = agent_id
@@ -132,8 +142,9 @@ class Session:
 
     def read(self, after: int, hello: JsonObject) -> "FrameReader":
         """The frames after a number, and those to come; whoever read before reads no more."""
-        if self._reader is not None:
-            self._reader.close()
+        before, self._reader = self._reader, None
+        if before is not None:
+            before.close()
         self.received(after)
         self._reader = FrameReader(self, after, Frame(0, "hello", _encode(hello)))
         return self._reader
@@ -142,6 +153,8 @@ class Session:
         """Nobody reads by that reader any more."""
         if self._reader is reader:
             self._reader = None
+            if not self.over:
+                self._unread(self)
 
     def drain(self) -> None:
         """The hub stops: whoever reads is told so."""

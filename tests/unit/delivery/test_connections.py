@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.delivery.board import Running
+from dragoman.delivery.connections import UNREAD_S
 from dragoman.model.call import Before
 from dragoman.model.errors import EventGap, Overloaded, SessionOver, StaleAttempt
 from dragoman.model.operations import Priority, Wait
@@ -199,6 +200,38 @@ def test_an_answer_goes_to_who_asked_once_there_is_room(tmp_path: Path) -> None:
         await agent.tell(answer, DONE)
         await board.settle()
         assert answered.state == "completed"
+
+    played(tmp_path, play)
+
+
+def test_a_process_whose_stream_is_closed_is_waited_for_a_moment_not_for_its_lease(tmp_path: Path) -> None:
+    async def play(board: Switchboard) -> None:
+        killed, other = await board.open(), await board.open(capacity=0)
+        await board.call()
+        call = await killed.next("call")
+        killed.reader.close()
+        await board.pass_time(UNREAD_S - 1)
+        killed.reader = board.connections.frames(killed.session, 1)  # It was only the connection.
+        await board.pass_time(UNREAD_S)
+        assert (await killed.frames(), killed.session.over) == ([], False)
+        killed.reader.close()
+        await board.pass_time(UNREAD_S)
+        assert killed.session.over
+        board.connections.renewed(other.session, 1, 0, ())
+        await board.settle()
+        again = await other.next("call")
+        assert (again["call_id"], again["attempt"]) == (call["call_id"], 2)
+
+    played(tmp_path, play)
+
+
+def test_a_stream_that_takes_anothers_place_ends_no_session(tmp_path: Path) -> None:
+    async def play(board: Switchboard) -> None:
+        agent = await board.open()
+        first, agent.reader = agent.reader, board.connections.frames(agent.session, 0)
+        first.close()
+        await board.pass_time(UNREAD_S + 1)
+        assert not agent.session.over
 
     played(tmp_path, play)
 

@@ -42,7 +42,7 @@ def test_calls_that_gave_up_waiting_leave_the_queue() -> None:
     for each in waits:
         crew.waiting[each.id] = each
         crew.offer(each)
-    session = Session(id="s", tenant="acme", agent_id="weather", opened_by="alice", capacity=5)
+    session = Session(id="s", tenant="acme", agent_id="weather", opened_by="alice", capacity=5, unread=print)
     crew.sessions[session.id] = session
     assert [found.id for found, _ in crew.match(draining=False)] == [waits[1].id, waits[0].id]
     assert crew.queued == 0
