@@ -34,8 +34,8 @@ def shell(line: str, env: dict[str, str], cwd: Path | None = None) -> subprocess
 
 def test_the_commands_that_dev_prints_work_as_printed(tmp_path: Path) -> None:
     env = environment(tmp_path)
-    with running("dev", "--port", str(free_port()), env=env) as hub:
-        done = shell(str(hub.fact("try")["value"]), env)
+    with running("dev", "--port", str(free_port()), env=env, cwd=tmp_path) as hub:
+        done = shell(str(hub.fact("try")["value"]), env, tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("Tides rise and fall because the moon")
         assert done.stdout.endswith("neap-tides\n")

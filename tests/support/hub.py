@@ -46,6 +46,7 @@ class HubProcess:
         self._planted = planted
         self._process: subprocess.Popen[bytes] | None = None
         self.log = data.parent / f"{data.name}.log"
+        self.died_by = 0  # the signal that ended it before it was ready
 
     @property
     def pid(self) -> int:
@@ -80,6 +81,7 @@ class HubProcess:
                     return self
             time.sleep(0.01)  # the only way to wait for another process to listen
         said = self.log.read_text(errors="replace")[-4000:]
+        self.died_by = -(self._process.poll() or 0)
         self.kill()
         raise AssertionError(f"the hub did not get ready; it said:\n{said}")
 

@@ -135,7 +135,8 @@ class _KillRun:
                 for life, after in itertools.pairwise(lives):
                     await self._end(life, client)
                     await self._begin(after)
-                    await self._check_so_far(load, client)
+                    if not self._hub.died_by:
+                        await self._check_so_far(load, client)
                 await asyncio.sleep(LAST_S)
                 load.stop()
                 readers.stop()
@@ -155,13 +156,21 @@ class _KillRun:
         self._hub = hub
         began = time.monotonic()
         self._lives.append(began)
-        await asyncio.to_thread(hub.start)
+        try:
+            await asyncio.to_thread(hub.start)
+        except AssertionError:
+            # One that is to die at a weak point may pass it before anybody sees that it is ready.
+            if life.lasts_s is not None or hub.died_by != signal.SIGKILL:
+                raise
+            return
         self._report.ready_s.append(time.monotonic() - began)
 
     async def _end(self, life: Life, client: Client) -> None:
         if life.lasts_s is not None:
             await asyncio.sleep(life.lasts_s)
             in_flight = client.in_flight
+        elif self._hub.died_by:
+            in_flight = client.in_flight + client.broken_off
         else:
             if not await _becomes_true(lambda: _died_by(self._hub.pid) is not None, POINT_S):
                 self._complain([f"the hub did not pass {life.planted}"])

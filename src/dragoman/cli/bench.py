@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from dragoman.cli.calls.skill import input_schema, target_of
 from dragoman.cli.completion import agents, skills
 from dragoman.cli.fault import Exit, wrong_usage
 from dragoman.cli.inputs import read_input
 from dragoman.cli.output import Output
 from dragoman.cli.session import common, current_hub, current_output
-from dragoman.cli.skill import input_schema, target_of
 from dragoman.cli.table import show_facts
 from dragoman.cli.times import DURATION
 from dragoman.sdk.client.settings import is_loopback

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dragoman.cli.session import current_output, showing
-from dragoman.cli.upkeep import bar, data_settings, told
+from dragoman.cli.upkeep.upkeep import bar, data_settings, told
 
 
 @click.command("backup", epilog="Example: dragoman backup hub-backup.db")

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dragoman.cli.answer import question_of, show_answer
+from dragoman.cli.calls.answer import question_of, show_answer
+from dragoman.cli.calls.skill import input_schema, target_of
+from dragoman.cli.calls.wanted import Wanted, asked_back, content_of
 from dragoman.cli.completion import agents_and_skills
 from dragoman.cli.fault import Fault, wrong_usage
 from dragoman.cli.hub import Hub
 from dragoman.cli.output import Output
 from dragoman.cli.session import common, current_hub, current_output
-from dragoman.cli.skill import input_schema, target_of
 from dragoman.cli.tasks import DIALECTS, call_of
 from dragoman.cli.times import DURATION
-from dragoman.cli.wanted import Wanted, asked_back, content_of
 from dragoman.model.json import JsonObject
 
 if TYPE_CHECKING:
-    from dragoman.cli.calling import Answered, Asked
+    from dragoman.cli.calls.calling import Answered, Asked
 
 LONGEST_TIMEOUT_S: Final = 3600.0
 LONGEST_ACCEPTED_S: Final = 86400.0
@@ -63,14 +63,14 @@ def command(**options: Any) -> None:
     output = current_output()
     if wanted.names and wanted.names[0].startswith(("http://", "https://")):
         # It brings the dialects and what probes agents.
-        from dragoman.cli.directly import call_directly
+        from dragoman.cli.calls.directly import call_directly
 
         call_directly(output, wanted)
         return
     hub = current_hub(output)
     call = _asked(hub, wanted)
     if wanted.dialect is not None:
-        from dragoman.cli.in_dialect import call_in
+        from dragoman.cli.calls.in_dialect import call_in
 
         output.document(call_in(hub, output, call, wanted.dialect))
     elif wanted.accepted and not wanted.wait:
@@ -81,7 +81,7 @@ def command(**options: Any) -> None:
 
 def _asked(hub: Hub, wanted: Wanted) -> "Asked":
     """The call, as the hub takes it. Raises Fault for what can be known to be wrong before it is sent."""
-    from dragoman.cli.calling import Asked  # brings the HTTP client
+    from dragoman.cli.calls.calling import Asked  # brings the HTTP client
 
     body = wanted.body()
     context: JsonObject = {"conversation_id": wanted.conversation} if wanted.conversation else {}
@@ -115,8 +115,8 @@ def _carry(output: Output, hub: Hub, call: "Asked", wanted: Wanted) -> None:
 
 def _made(output: Output, hub: Hub, call: "Asked", wanted: Wanted) -> "Answered":
     # They bring the HTTP client.
-    from dragoman.cli.calling import hand_over_and_wait, hear, wait_for
-    from dragoman.cli.headline import show_headline
+    from dragoman.cli.calls.calling import hand_over_and_wait, hear, wait_for
+    from dragoman.cli.calls.headline import show_headline
 
     if wanted.accepted:
         return hand_over_and_wait(hub, output, call)
@@ -124,7 +124,7 @@ def _made(output: Output, hub: Hub, call: "Asked", wanted: Wanted) -> "Answered"
 
 
 def _hand_over(output: Output, hub: Hub, call: "Asked") -> None:
-    from dragoman.cli.calling import hand_over
+    from dragoman.cli.calls.calling import hand_over
 
     answer = hand_over(hub, call)
     if output.json:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from dragoman.cli.answer import asked
+from dragoman.cli.calls.answer import asked
 from dragoman.cli.fitting import properties_of
 from dragoman.cli.inputs import read_input, with_files
 from dragoman.model.json import JsonObject
 
 if TYPE_CHECKING:
-    from dragoman.cli.calling import Asked
+    from dragoman.cli.calls.calling import Asked
 
 DEFAULT_TIMEOUT_S: Final = 30.0  # what the hub allows a call that says nothing
 STREAM_TIMEOUT_S: Final = 3600.0

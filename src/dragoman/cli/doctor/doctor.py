@@ -28,7 +28,7 @@ def command(url: str | None, text: str | None, dialect: str | None, everything: 
         if text is not None or dialect is not None or everything:
             raise wrong_usage("--send, --as and --all are about an agent", next="dragoman doctor http://HOST:PORT")
         # Each half brings what it needs: --help needs neither.
-        from dragoman.cli.checkup import check_hub
+        from dragoman.cli.doctor.checkup import check_hub
 
         return check_hub(output)
     if not url.startswith(("http://", "https://")):
@@ -39,9 +39,9 @@ def command(url: str | None, text: str | None, dialect: str | None, everything: 
 def _check_agent(output: Output, url: str, text: str | None, dialect: str | None, everything: bool) -> int:
     import asyncio
 
-    from dragoman.cli.checklist import Finding, Mark, show_end, show_findings
-    from dragoman.cli.examine import examine, may_hub_call
-    from dragoman.cli.findings import end_of, findings_of, requests_of
+    from dragoman.cli.doctor.checklist import Finding, Mark, show_end, show_findings
+    from dragoman.cli.doctor.examine import examine, may_hub_call
+    from dragoman.cli.doctor.findings import end_of, findings_of, requests_of
     from dragoman.delivery.probe import Verdict, document
 
     examined = asyncio.run(examine(url, output, named=dialect, text=text, everything=everything))

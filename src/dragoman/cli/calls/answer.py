@@ -143,7 +143,7 @@ def _content(hub: Hub | None, file: JsonObject) -> bytes:
             raise Fault(f"the file {file.get('name')} is not base64", next="tell the agent's owner") from None
     uri = str(file.get("uri"))
     # Only needed for links.
-    from dragoman.cli.fetch import fetched
+    from dragoman.cli.calls.fetch import fetched
 
     return fetched(hub, uri)
 

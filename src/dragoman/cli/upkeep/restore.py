@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dragoman.cli.session import confirm, current_output, showing
-from dragoman.cli.upkeep import bar, data_settings, told
+from dragoman.cli.upkeep.upkeep import bar, data_settings, told
 
 
 @click.command("restore", epilog="Example: dragoman restore hub-backup.db --yes")

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from dragoman.cli.checklist import Finding, Mark
+from dragoman.cli.doctor.checklist import Finding, Mark
 from dragoman.cli.fault import Exit
 from dragoman.cli.output import GREEN, RED, YELLOW
 from dragoman.cli.times import took

@@ -11,11 +11,11 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from dragoman.cli.calling import GRACE_S, Asked, cancel_traced
+from dragoman.cli.calls.calling import GRACE_S, Asked, cancel_traced
+from dragoman.cli.calls.interrupts import Interrupts
 from dragoman.cli.exchange import progress
 from dragoman.cli.fault import Exit, Fault
 from dragoman.cli.hub import Hub
-from dragoman.cli.interrupts import Interrupts
 from dragoman.cli.output import Output
 from dragoman.delivery.bridge import learn
 from dragoman.dialects import DIALECTS

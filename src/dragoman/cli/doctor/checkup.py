@@ -15,7 +15,7 @@ from typing import Final
 
 from dragoman import __version__
 from dragoman.cli.banner import tilde
-from dragoman.cli.checklist import Finding, Mark, show_end, show_findings
+from dragoman.cli.doctor.checklist import Finding, Mark, show_end, show_findings
 from dragoman.cli.exchange import exchange
 from dragoman.cli.fault import Exit, Fault
 from dragoman.cli.hub import Hub

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote
 
-from dragoman.cli.answer import refuse_unfinished
+from dragoman.cli.calls.answer import refuse_unfinished
+from dragoman.cli.calls.interrupts import CANCEL_S, Interrupts
+from dragoman.cli.calls.live import Live
 from dragoman.cli.fault import Fault
 from dragoman.cli.hub import Hub
-from dragoman.cli.interrupts import CANCEL_S, Interrupts
-from dragoman.cli.live import Live
 from dragoman.cli.output import Output
 from dragoman.model.errors import DragomanError
 from dragoman.model.json import Json, JsonObject, is_array, is_object

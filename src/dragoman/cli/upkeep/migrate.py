@@ -6,7 +6,7 @@ import click
 
 from dragoman.cli.fault import Exit
 from dragoman.cli.session import current_output, showing
-from dragoman.cli.upkeep import bar, data_settings, told
+from dragoman.cli.upkeep.upkeep import bar, data_settings, told
 
 
 @click.command("migrate", epilog="Example: dragoman migrate --check")

@@ -4,12 +4,12 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dragoman.cli.answer import question_of, show_answer
-from dragoman.cli.calling import Asked, hear
+from dragoman.cli.calls.answer import question_of, show_answer
+from dragoman.cli.calls.calling import Asked, hear
+from dragoman.cli.calls.wanted import asked_back, content_of
 from dragoman.cli.fault import Exit, Fault, wrong_usage
 from dragoman.cli.output import Output
 from dragoman.cli.refusals import Refusal, fault_of, read
-from dragoman.cli.wanted import asked_back, content_of
 from dragoman.model.errors import AgentUnavailable, DragomanError
 from dragoman.model.json import Json, JsonObject
 from dragoman.ports.clock import SystemClock
@@ -18,7 +18,7 @@ from dragoman.sdk.direct.direct import DirectHttp
 from dragoman.security.key_manager import KeyManager
 
 if TYPE_CHECKING:
-    from dragoman.cli.wanted import Wanted
+    from dragoman.cli.calls.wanted import Wanted
     from dragoman.sdk.client.http import HubHttp
 
 

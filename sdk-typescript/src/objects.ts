@@ -1,0 +1,81 @@
+/**
+ * Parts, and the one JSON object that a platform call knows instead: each way, without loss.
+ *
+ * To an object: a lone object is itself; text is the schema's one required text property, else `{text}`; anything else
+ * is `{parts: […]}`. Back: an object is one data part, save one that lists parts with a file among them.
+ */
+import { Data, File, fileFromWire, fileToWire, Message, Text, type Part } from './content.js';
+import { BadRequest } from './errors.js';
+import { isObject, objectOf, parsed, textsOf, type Json, type JsonObject } from './json.js';
+
+/** What a message is as the input of a skill with that schema. */
+export function inputOfMessage(message: Message, schema: JsonObject | undefined): JsonObject {
+  const [only, ...more] = message.parts;
+  if (more.length === 0 && only instanceof Data && isObject(only.value)) return only.value;
+  if (more.length === 0 && only instanceof Text) {
+    const value = only.text.startsWith('{') ? parsed(only.text) : undefined;
+    return isObject(value) ? value : { [onlyText(schema) ?? 'text']: only.text };
+  }
+  return { parts: message.parts.map(plainPart) };
+}
+
+/** What an input object stands for as a message: its lone text, the parts it lists, else the object itself. */
+export function messageOfInput(value: Json): Message {
+  const text = isObject(value) && Object.keys(value).length === 1 ? value['text'] : undefined;
+  if (typeof text === 'string') return new Message([new Text(text)]);
+  const listed = listedParts(value);
+  return new Message(listed?.some((part) => part instanceof File) ? listed : [new Data(value)]);
+}
+
+/** The parts that a result stands for: those it lists, its lone text, or itself. */
+export function partsOfResult(result: JsonObject): Part[] {
+  const [name, ...more] = Object.keys(result);
+  if (name === undefined) return [];
+  if (more.length === 0 && name === 'text' && typeof result[name] === 'string') return [new Text(result[name])];
+  return listedParts(result) ?? [new Data(result)];
+}
+
+/** What is said to an agent, as members of a request: words as `message`, one object as `input`, else parts. */
+export function bodyOfMessage(message: Message): JsonObject {
+  const [only, ...more] = message.parts;
+  if (more.length === 0 && only instanceof Text && !only.metadata) return { message: only.text };
+  if (more.length === 0 && only instanceof Data && !only.metadata && isObject(only.value)) return { input: only.value };
+  return { message: message.parts.map(plainPart) };
+}
+
+function plainPart(part: Part): JsonObject {
+  const metadata: JsonObject = part.metadata ? { metadata: part.metadata } : {};
+  if (part instanceof Text) return { kind: 'text', text: part.text, ...metadata };
+  if (part instanceof Data) return { kind: 'data', data: part.value, ...metadata };
+  return { kind: 'file', file: fileToWire(part, 'mimeType'), ...metadata };
+}
+
+/** The parts of `{parts: […]}`; nothing where it is anything else, or one of them is no part. */
+function listedParts(value: Json): Part[] | undefined {
+  const listed = isObject(value) && Object.keys(value).length === 1 ? value['parts'] : undefined;
+  if (!Array.isArray(listed)) return undefined;
+  const parts = listed.map(readPlainPart).filter((part) => part !== undefined);
+  return parts.length === listed.length ? parts : undefined;
+}
+
+function readPlainPart(value: Json): Part | undefined {
+  if (!isObject(value)) return undefined;
+  const { kind, text, data, file } = value;
+  const metadata = isObject(value['metadata']) ? value['metadata'] : undefined;
+  if (kind === 'text' && typeof text === 'string') return new Text(text, metadata);
+  if (kind === 'data' && data !== undefined) return new Data(data, metadata);
+  if (kind !== 'file' || !isObject(file)) return undefined;
+  try {
+    return fileFromWire(file, 'mimeType', metadata);
+  } catch (error) {
+    if (error instanceof BadRequest) return undefined;
+    throw error;
+  }
+}
+
+/** The name of a schema's one required text property. */
+function onlyText(schema: JsonObject = {}): string | undefined {
+  const properties = objectOf(schema, 'properties');
+  const names = textsOf(schema, 'required').filter((name) => objectOf(properties, name)['type'] === 'string');
+  return names.length === 1 ? names[0] : undefined;
+}

@@ -1,0 +1,1 @@
+"""`dragoman doctor`: an agent by its URL, or this installation."""

@@ -1,0 +1,1 @@
+"""Commands that look after the database: backup, restore, migrate."""
