@@ -1,9 +1,14 @@
 """Which tests a run takes: the short set alone, unless --full or --planted ask for more; one lane of it with --lane.
 
-Deselected tests are counted in pytest's closing line; nothing is skipped.
+Deselected tests are counted in pytest's closing line; nothing is skipped. Property tests try half as many examples in
+the short set as hypothesis would, and ten times as many with --full, unless they say themselves how many.
 """
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("short", max_examples=50)
+settings.register_profile("full", max_examples=500)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -17,6 +22,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="all",
         help="parallel: what may run beside others; serial: what needs a quiet machine",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """How many examples property tests try."""
+    settings.load_profile("full" if config.getoption("--full") else "short")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
