@@ -5,7 +5,7 @@
  * `{text} | {data} | {file: {name?, mime_type?, bytes: base64 | uri}}`, and may have `metadata`.
  */
 import { BadRequest } from './errors.js';
-import { arrayOf, isObject, objectOf, textOf, type Json, type JsonObject } from './json.js';
+import { arrayOf, filled, isObject, objectOf, textOf, type Json, type JsonObject } from './json.js';
 
 /** Plain text. */
 export class Text {
@@ -51,11 +51,7 @@ export class File {
     if ((content.bytes === undefined) === (content.uri === undefined)) {
       throw new TypeError('A File has either bytes or a uri.');
     }
-    this.bytes = content.bytes;
-    this.uri = content.uri;
-    this.name = content.name;
-    this.mimeType = content.mimeType;
-    this.metadata = content.metadata;
+    ({ bytes: this.bytes, uri: this.uri, name: this.name, mimeType: this.mimeType, metadata: this.metadata } = content);
   }
 }
 
@@ -135,49 +131,50 @@ export function textsIn(parts: readonly Part[]): string[] {
   return parts.filter((part) => part instanceof Text).map((part) => part.text);
 }
 
-/** A part as it travels between an agent and its hub. */
-export function partToWire(part: Part): JsonObject {
-  const metadata: JsonObject = part.metadata && Object.keys(part.metadata).length ? { metadata: part.metadata } : {};
-  if (part instanceof Text) return { text: part.text, ...metadata };
-  if (part instanceof Data) return { data: part.value, ...metadata };
-  return { file: fileToWire(part, 'mime_type'), ...metadata };
+/** A part as it travels: between an agent and its hub, or, `plain`, in a platform call, which says its kind too. */
+export function partToWire(part: Part, plain = false): JsonObject {
+  const metadata = filled(part.metadata);
+  const kind = (name: string): string | undefined => (plain ? name : undefined);
+  if (part instanceof Text) return { kind: kind('text'), text: part.text, metadata };
+  if (part instanceof Data) return { kind: kind('data'), data: part.value, metadata };
+  const { bytes, uri, name, mimeType } = part;
+  const content = { bytes: bytes && toBase64(bytes), uri, name, [plain ? 'mimeType' : 'mime_type']: mimeType };
+  return { kind: kind('file'), file: content, metadata };
 }
 
-/** A file as it travels; dialects differ in how they call its kind. */
-export function fileToWire(file: File, kind: 'mime_type' | 'mimeType'): JsonObject {
-  return {
-    ...(file.bytes === undefined ? { uri: file.uri ?? '' } : { bytes: toBase64(file.bytes) }),
-    ...(file.name ? { name: file.name } : {}),
-    ...(file.mimeType ? { [kind]: file.mimeType } : {}),
-  };
-}
-
-/** The file that travelled like this. Throws BadRequest for what is none. */
-export function fileFromWire(file: JsonObject, kind: 'mime_type' | 'mimeType', metadata?: JsonObject): File {
+/** The part that travelled like this, either way; nothing for what is none. */
+export function readPart(value: Json): Part | undefined {
+  if (!isObject(value)) return undefined;
+  const metadata = isObject(value['metadata']) ? value['metadata'] : undefined;
+  const { text, data, file } = value;
+  if (typeof text === 'string') return new Text(text, metadata);
+  if (data !== undefined) return new Data(data, metadata);
+  if (!isObject(file)) return undefined;
   const { bytes, uri } = file;
-  const named = { name: textOf(file, 'name'), mimeType: textOf(file, kind), metadata };
-  if (typeof bytes === 'string' && uri === undefined) return new File({ bytes: fromBase64(bytes), ...named });
-  if (typeof uri === 'string' && bytes === undefined) return new File({ uri, ...named });
-  throw new BadRequest('A file has either bytes or a uri.');
+  const named = {
+    name: textOf(file, 'name'),
+    mimeType: textOf(file, 'mime_type') ?? textOf(file, 'mimeType'),
+    metadata,
+  };
+  const raw = typeof bytes === 'string' ? fromBase64(bytes) : undefined;
+  if (raw) return new File({ bytes: raw, ...named });
+  return typeof uri === 'string' ? new File({ uri, ...named }) : undefined;
 }
 
-/** The part that travelled like this. Throws BadRequest for what is none. */
-export function partFromWire(value: Json): Part {
-  if (isObject(value)) {
-    const metadata = isObject(value['metadata']) ? value['metadata'] : undefined;
-    const { text, data, file } = value;
-    if (typeof text === 'string') return new Text(text, metadata);
-    if (data !== undefined) return new Data(data, metadata);
-    if (isObject(file)) return fileFromWire(file, 'mime_type', metadata);
-  }
-  throw new BadRequest('A part is an object with text, data or file.');
+/** The parts of a list. Throws BadRequest where one of them is none. */
+export function partsFromWire(values: readonly Json[]): Part[] {
+  return values.map((value) => {
+    const part = readPart(value);
+    if (part) return part;
+    throw new BadRequest('A part is an object with text, data or file.');
+  });
 }
 
 /** The message that travelled like this. Throws BadRequest for what is none. */
 export function messageFromWire(value: Json): Message {
   if (!isObject(value) || !Array.isArray(value['parts'])) throw new BadRequest('A message is an object with parts.');
   return new Message(
-    value['parts'].map(partFromWire),
+    partsFromWire(value['parts']),
     value['role'] === 'agent' ? 'agent' : 'user',
     textOf(value, 'id'),
     objectOf(value, 'metadata'),
@@ -187,7 +184,7 @@ export function messageFromWire(value: Json): Message {
 /** The artifact that travelled like this. Throws BadRequest for what is none. */
 export function artifactFromWire(value: Json): Artifact {
   if (!isObject(value)) throw new BadRequest('An artifact is an object with parts.');
-  const parts = arrayOf(value, 'parts').map(partFromWire);
+  const parts = partsFromWire(arrayOf(value, 'parts'));
   return new Artifact(textOf(value, 'id') ?? '', parts, textOf(value, 'name'), textOf(value, 'description'));
 }
 
@@ -204,10 +201,11 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(pieces.join(''));
 }
 
-function fromBase64(encoded: string): Uint8Array {
+/** The bytes that a text is the base64 of; nothing where it is none. */
+export function fromBase64(encoded: string): Uint8Array | undefined {
   try {
     return Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
   } catch {
-    throw new BadRequest("A file's bytes are base64.");
+    return undefined;
   }
 }

@@ -38,8 +38,6 @@ export class DragomanError extends Error {
   /** @internal */
   static readonly retry: boolean = true;
   /** @internal */
-  static readonly says: string = 'The hub could not do this; the fault is its own.';
-  /** @internal */
   static readonly next: string = '';
 
   /** The hub's name for it. */
@@ -59,12 +57,12 @@ export class DragomanError extends Error {
   /** The trace of that call. */
   traceId: string | undefined;
 
-  /** Say what happened; without words, what the class says. */
+  /** Say what happened; without words, what its code says. */
   constructor(sentence?: string, facts: ErrorFacts = {}) {
     const kind = new.target;
-    const said = sentence || kind.says;
+    const said = sentence || named(kind.code);
     const nextStep = facts.nextStep ?? kind.next;
-    super(joined(said, nextStep), facts.cause === undefined ? undefined : { cause: facts.cause });
+    super(joined(said, nextStep), { cause: facts.cause });
     this.name = kind.name;
     this.code = kind.code;
     this.sentence = said;
@@ -81,81 +79,66 @@ export class DragomanError extends Error {
 export class BadRequest extends DragomanError {
   static override readonly code: string = 'VALIDATION_ERROR';
   static override readonly retry = false;
-  static override readonly says: string = 'The request makes no sense as it is.';
 }
 
 /** The input does not fit the skill's schema; `details.errors` has each failing path. */
-export class InputRefused extends BadRequest {
-  static override readonly says = "The input does not fit the skill's schema.";
-}
+export class InputRefused extends BadRequest {}
 
 /** The body is larger than the hub takes. */
 export class TooLarge extends BadRequest {
   static override readonly code = 'TOO_LARGE';
-  static override readonly says = 'The body is larger than this hub takes.';
 }
 
 /** There was no token, or a wrong one. */
 export class NotAuthenticated extends DragomanError {
   static override readonly code = 'AUTHORIZATION_ERROR';
   static override readonly retry = false;
-  static override readonly says: string = 'Send a valid key.';
 }
 
 /** A signature is missing, wrong, or too old. */
-export class BadSignature extends NotAuthenticated {
-  static override readonly says = 'The signature is wrong, or too old.';
-}
+export class BadSignature extends NotAuthenticated {}
 
 /** The token may not do that. */
 export class NotAuthorized extends DragomanError {
   static override readonly code = 'AUTHORIZATION_ERROR';
   static override readonly retry = false;
-  static override readonly says = 'This key may not do that.';
 }
 
 /** There is no such thing. */
 export class NotFound extends DragomanError {
   static override readonly code: string = 'NOT_FOUND';
   static override readonly retry = false;
-  static override readonly says: string = 'There is no such thing.';
 }
 
 /** There is no such agent. */
 export class AgentNotFound extends NotFound {
   static override readonly code = 'AGENT_NOT_FOUND';
-  static override readonly says = 'There is no such agent.';
 }
 
 /** The agent has no such skill. */
 export class SkillNotFound extends NotFound {
   static override readonly code = 'SKILL_NOT_FOUND';
-  static override readonly says = 'The agent has no such skill.';
 }
 
 /** There is no such call, or it is another's. */
 export class TaskNotFound extends NotFound {
   static override readonly code = 'TASK_NOT_FOUND';
-  static override readonly says = 'There is no such call.';
 }
 
 /** That contradicts what is there, such as a cancel of what has ended. */
 export class Conflict extends DragomanError {
   static override readonly code: string = 'CONFLICT';
   static override readonly retry = false;
-  static override readonly says: string = 'That contradicts what is there.';
 }
 
 /** The idempotency key was used with another body. */
 export class IdempotencyConflict extends Conflict {
   static override readonly code = 'IDEMPOTENCY_CONFLICT';
-  static override readonly says = 'This Idempotency-Key was used with another body.';
 }
 
 /** The call would come back to an agent that waits for it. */
 export class CallLoop extends Conflict {
   static override readonly code = 'CALL_LOOP';
-  static override readonly says = 'The call would come back to an agent that waits for it.';
 
   /** The agents that wait for each other, first caller first. */
   get chain(): string[] {
@@ -166,50 +149,42 @@ export class CallLoop extends Conflict {
 /** Too many requests; `retryAfterS` says when to come back. */
 export class RateLimited extends DragomanError {
   static override readonly code = 'RATE_LIMITED';
-  static override readonly says = 'Too many requests.';
 }
 
 /** The hub takes no new calls at the moment. */
 export class Overloaded extends DragomanError {
   static override readonly code = 'OVERLOADED';
-  static override readonly says = 'The hub takes no new calls at the moment.';
 }
 
 /** The agent is offline or paused. */
 export class AgentUnavailable extends DragomanError {
   static override readonly code: string = 'AGENT_UNAVAILABLE';
-  static override readonly says: string = 'The agent cannot be reached.';
 }
 
 /** The agent failed repeatedly and is left alone for a while. */
 export class CircuitOpen extends AgentUnavailable {
   static override readonly code = 'CIRCUIT_OPEN';
-  static override readonly says = 'The agent failed repeatedly and is left alone for a while.';
 }
 
 /** The agent did not answer in time. */
 export class AgentTimeout extends DragomanError {
   static override readonly code = 'AGENT_TIMEOUT';
-  static override readonly says = 'The agent did not answer in time.';
 }
 
 /** The agent failed; `retryable` as it said. */
 export class AgentError extends DragomanError {
   static override readonly code: string = 'AGENT_ERROR';
   static override readonly retry = false;
-  static override readonly says: string = 'The agent failed.';
 }
 
 /** The call was interrupted, and may not be repeated. */
 export class Interrupted extends AgentError {
   static override readonly code = 'INTERRUPTED';
-  static override readonly says = 'The call was interrupted.';
 }
 
 /** No hub answers. */
 export class HubUnreachable extends DragomanError {
   static override readonly code = 'HUB_UNREACHABLE';
-  static override readonly says = 'No hub answers.';
   static override readonly next = 'Start one with `dragoman dev`, or set DRAGOMAN_URL.';
 
   /** Whether the request may have arrived. */
@@ -228,7 +203,6 @@ export class HubUnreachable extends DragomanError {
 export class InputRequired extends DragomanError {
   static override readonly code = 'INPUT_REQUIRED';
   static override readonly retry = false;
-  static override readonly says = 'The agent needs an answer before it can go on.';
   static override readonly next = 'Go on with `await error.handle.send(answer)`.';
   #handle: CallHandle | undefined;
 
@@ -253,7 +227,6 @@ export class InputRequired extends DragomanError {
 export class CallCancelled extends DragomanError {
   static override readonly code = 'CALL_CANCELLED';
   static override readonly retry = false;
-  static override readonly says = 'The call was cancelled.';
   static override readonly next = 'Call again if the answer is still wanted.';
 }
 
@@ -261,10 +234,14 @@ export class CallCancelled extends DragomanError {
 export class NoModel extends DragomanError {
   static override readonly code = 'NO_MODEL';
   static override readonly retry = false;
-  static override readonly says = 'The agent has no model.';
 }
 
 function joined(sentence: string, nextStep: string): string {
   const told = sentence.trim();
   return nextStep ? `${/[.!?…]$/.test(told) ? told : `${told}.`} ${nextStep}` : told;
+}
+
+/** `AGENT_NOT_FOUND` in words. */
+function named(code: string): string {
+  return code.charAt(0) + code.slice(1).toLowerCase().replaceAll('_', ' ');
 }

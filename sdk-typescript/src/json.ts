@@ -3,8 +3,8 @@
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 
-/** A JSON object. */
-export type JsonObject = { [key: string]: Json };
+/** A JSON object; members that are undefined are left out when it is sent. */
+export type JsonObject = { [key: string]: Json | undefined };
 
 const encoder = new TextEncoder();
 
@@ -56,9 +56,19 @@ export function sizeOf(value: unknown): number {
   return encoder.encode(JSON.stringify(value)).length;
 }
 
-/** An object without the members that are undefined. */
-export function without<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
+/** The members of an object that are not undefined, as text. */
+export function written(value: Readonly<Record<string, string | number | undefined>>): Record<string, string> {
+  const known = Object.entries(value).filter(([, each]) => each !== undefined);
+  return Object.fromEntries(known.map(([name, each]) => [name, String(each)]));
+}
+
+/** An object whose members are named as TypeScript names them: `call_id` is `callId`. */
+export function camelCased(value: JsonObject): JsonObject {
+  const camel = (name: string): string => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [camel(name), each]));
+}
+
+/** The object, unless it is empty. */
+export function filled(value: JsonObject | undefined): JsonObject | undefined {
+  return value && Object.keys(value).length ? value : undefined;
 }

@@ -4,8 +4,7 @@
  * To an object: a lone object is itself; text is the schema's one required text property, else `{text}`; anything else
  * is `{parts: […]}`. Back: an object is one data part, save one that lists parts with a file among them.
  */
-import { Data, File, fileFromWire, fileToWire, Message, Text, type Part } from './content.js';
-import { BadRequest } from './errors.js';
+import { Data, File, Message, partToWire, readPart, Text, type Part } from './content.js';
 import { isObject, objectOf, parsed, textsOf, type Json, type JsonObject } from './json.js';
 
 /** What a message is as the input of a skill with that schema. */
@@ -16,7 +15,7 @@ export function inputOfMessage(message: Message, schema: JsonObject | undefined)
     const value = only.text.startsWith('{') ? parsed(only.text) : undefined;
     return isObject(value) ? value : { [onlyText(schema) ?? 'text']: only.text };
   }
-  return { parts: message.parts.map(plainPart) };
+  return { parts: message.parts.map((part) => partToWire(part, true)) };
 }
 
 /** What an input object stands for as a message: its lone text, the parts it lists, else the object itself. */
@@ -40,37 +39,15 @@ export function bodyOfMessage(message: Message): JsonObject {
   const [only, ...more] = message.parts;
   if (more.length === 0 && only instanceof Text && !only.metadata) return { message: only.text };
   if (more.length === 0 && only instanceof Data && !only.metadata && isObject(only.value)) return { input: only.value };
-  return { message: message.parts.map(plainPart) };
-}
-
-function plainPart(part: Part): JsonObject {
-  const metadata: JsonObject = part.metadata ? { metadata: part.metadata } : {};
-  if (part instanceof Text) return { kind: 'text', text: part.text, ...metadata };
-  if (part instanceof Data) return { kind: 'data', data: part.value, ...metadata };
-  return { kind: 'file', file: fileToWire(part, 'mimeType'), ...metadata };
+  return { message: message.parts.map((part) => partToWire(part, true)) };
 }
 
 /** The parts of `{parts: […]}`; nothing where it is anything else, or one of them is no part. */
 function listedParts(value: Json): Part[] | undefined {
   const listed = isObject(value) && Object.keys(value).length === 1 ? value['parts'] : undefined;
   if (!Array.isArray(listed)) return undefined;
-  const parts = listed.map(readPlainPart).filter((part) => part !== undefined);
+  const parts = listed.map(readPart).filter((part) => part !== undefined);
   return parts.length === listed.length ? parts : undefined;
-}
-
-function readPlainPart(value: Json): Part | undefined {
-  if (!isObject(value)) return undefined;
-  const { kind, text, data, file } = value;
-  const metadata = isObject(value['metadata']) ? value['metadata'] : undefined;
-  if (kind === 'text' && typeof text === 'string') return new Text(text, metadata);
-  if (kind === 'data' && data !== undefined) return new Data(data, metadata);
-  if (kind !== 'file' || !isObject(file)) return undefined;
-  try {
-    return fileFromWire(file, 'mimeType', metadata);
-  } catch (error) {
-    if (error instanceof BadRequest) return undefined;
-    throw error;
-  }
 }
 
 /** The name of a schema's one required text property. */

@@ -85,7 +85,9 @@ function nextStepOf(kind: Kind, facts: errors.ErrorFacts): string | undefined {
   if (facts.retryAfterS !== undefined) return `Try again in ${facts.retryAfterS} s.`;
   if (kind === errors.AgentError) return facts.retryable ? 'Trying again may help.' : 'Its log says more.';
   if (kind === errors.NotAuthorized) {
-    const missing = ['missing', 'required'].map((name) => textsOf(facts.details ?? {}, name)).find((each) => each.length);
+    const missing = ['missing', 'required']
+      .map((name) => textsOf(facts.details ?? {}, name))
+      .find((each) => each.length);
     return missing ? `The key needs: ${missing.join(', ')}.` : "Ask the hub's operator for a key that may do this.";
   }
   return NEXT.get(kind);
@@ -104,6 +106,12 @@ function ofStatus(status: number, headers: Headers): errors.DragomanError {
     reason: `http_${status}`,
     nextStep: 'Check that DRAGOMAN_URL leads to a hub, and what is between.',
   });
+}
+
+/** Something answered, and it was no hub. */
+export function noHub(): errors.HubUnreachable {
+  const nextStep = 'Check that DRAGOMAN_URL leads to a hub.';
+  return new errors.HubUnreachable('What answers there is no hub', { sent: true, reason: 'protocol', nextStep });
 }
 
 function seconds(value: Json | undefined): number | undefined {

@@ -34,7 +34,9 @@ let storage: Storage | undefined;
 export async function keepScopes(): Promise<void> {
   if (storage) return;
   try {
-    const hooks = (await import(/* webpackIgnore: true */ /* @vite-ignore */ HOOKS)) as typeof import('node:async_hooks');
+    const hooks = (await import(
+      /* webpackIgnore: true */ /* @vite-ignore */ HOOKS
+    )) as typeof import('node:async_hooks');
     storage ??= new hooks.AsyncLocalStorage<Scope>();
   } catch {
     // A browser: `ctx` has to be used.

@@ -1,11 +1,12 @@
 /** One hub over HTTP: requests with its token, answers as JSON, streams as events. Repeats nothing, knows no path. */
 import { HubUnreachable } from '../errors.js';
 import { parsed, type Json } from '../json.js';
+import { noHub } from '../refusals.js';
 import { hubToken, hubUrl, type Settings } from './settings.js';
 import { SseParser, type SseEvent } from './sse.js';
 import { Watch } from './watch.js';
 
-const ANSWER_BYTES = 64 * 1024 * 1024;
+const EVENT_CHARACTERS = 64 * 1024 * 1024;
 
 // What the machine says where no connection came to be: then nothing was sent.
 const UNSENT: Readonly<Record<string, string>> = {
@@ -58,12 +59,12 @@ export class HubHttp {
   /** Ask, and return the whole answer, whatever its status. Throws HubUnreachable. */
   async ask(method: string, path: string, asking: Asking): Promise<Reply> {
     const watch = new Watch(asking.timeoutMs, asking.signal);
-    const request = this.#request(method, path, asking, 'application/json', watch.signal);
+    const request = watch.begin(this.#request(method, path, asking, 'application/json', watch.signal));
     try {
       const response = await this.#fetch(request);
-      const text = await wholeText(response);
+      const text = await response.text();
       const body = text ? parsed(text) : undefined;
-      if (text && body === undefined && response.ok) throw this.#strange();
+      if (text && body === undefined && response.ok) throw noHub();
       return { status: response.status, headers: response.headers, body };
     } catch (error) {
       throw this.#meaning(error, watch);
@@ -75,7 +76,9 @@ export class HubHttp {
   /** Ask for a stream, with at most `idleMs` between its bytes; to be closed. Throws HubUnreachable. */
   async stream(method: string, path: string, asking: Asking, idleMs: number): Promise<Events> {
     const watch = new Watch(asking.timeoutMs, asking.signal);
-    const request = this.#request(method, path, asking, 'text/event-stream, application/json', watch.signal);
+    const request = watch.begin(
+      this.#request(method, path, asking, 'text/event-stream, application/json', watch.signal),
+    );
     watch.heard(idleMs);
     try {
       return new Events(await this.#fetch(request), watch, idleMs, (error) => this.#meaning(error, watch));
@@ -115,25 +118,24 @@ export class HubHttp {
     const sentence = sent ? `${this.url} did not answer (${reason})` : `No hub answers at ${this.url} (${reason})`;
     return new HubUnreachable(sentence, { sent, reason, cause, ...nextStep });
   }
-
-  #strange(): HubUnreachable {
-    return new HubUnreachable('What answers there is no hub', { sent: true, reason: 'protocol', nextStep: 'Check DRAGOMAN_URL.' });
-  }
 }
 
 /** A stream that has begun: its status, its headers, then its events; or a plain answer in its place. */
 export class Events implements AsyncIterable<SseEvent> {
+  readonly #response: Response;
+  readonly #watch: Watch;
+  readonly #idleMs: number;
+  readonly #meaning: (error: unknown) => unknown;
   readonly status: number;
   readonly headers: Headers;
   /** Whether events follow. */
   readonly isStream: boolean;
 
-  constructor(
-    private readonly response: Response,
-    private readonly watch: Watch,
-    private readonly idleMs: number,
-    private readonly meaning: (error: unknown) => unknown,
-  ) {
+  constructor(response: Response, watch: Watch, idleMs: number, meaning: (error: unknown) => unknown) {
+    this.#response = response;
+    this.#watch = watch;
+    this.#idleMs = idleMs;
+    this.#meaning = meaning;
     this.status = response.status;
     this.headers = response.headers;
     this.isStream = response.ok && (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
@@ -142,53 +144,30 @@ export class Events implements AsyncIterable<SseEvent> {
   /** The JSON of an answer that is no stream. */
   async whole(): Promise<Json | undefined> {
     try {
-      return parsed(await wholeText(this.response));
+      return parsed(await this.#response.text());
     } catch (error) {
-      throw this.meaning(error);
+      throw this.#meaning(error);
     }
   }
 
   /** The events, until the connection ends. Throws HubUnreachable where it broke off. */
   async *[Symbol.asyncIterator](): AsyncGenerator<SseEvent> {
-    const parser = new SseParser(ANSWER_BYTES);
+    const parser = new SseParser(EVENT_CHARACTERS);
+    const decoder = new TextDecoder();
+    const reader = this.#response.body?.getReader();
     try {
-      for await (const text of texts(this.response)) {
-        this.watch.heard(this.idleMs);
-        yield* parser.feed(text);
+      for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) {
+        this.#watch.heard(this.#idleMs);
+        yield* parser.feed(decoder.decode(read.value, { stream: true }));
       }
     } catch (error) {
-      throw this.meaning(error);
+      throw this.#meaning(error);
     }
   }
 
   /** Close the connection. */
   close(): void {
-    this.watch.end();
-  }
-}
-
-async function wholeText(response: Response): Promise<string> {
-  const pieces: string[] = [];
-  let size = 0;
-  for await (const text of texts(response)) {
-    pieces.push(text);
-    size += text.length;
-    if (size > ANSWER_BYTES) throw new RangeError('an answer is too large');
-  }
-  return pieces.join('');
-}
-
-async function* texts(response: Response): AsyncGenerator<string> {
-  const reader = response.body?.getReader();
-  if (!reader) return;
-  const decoder = new TextDecoder();
-  try {
-    for (let read = await reader.read(); !read.done; read = await reader.read()) {
-      yield decoder.decode(read.value, { stream: true });
-    }
-    yield decoder.decode();
-  } finally {
-    reader.releaseLock();
+    this.#watch.end();
   }
 }
 

@@ -9,13 +9,16 @@ export interface SseEvent {
 
 /** Reads one stream. Throws RangeError for an event larger than the bound. */
 export class SseParser {
+  readonly #most: number;
   #rest = '';
   #id = '';
   #name = '';
   #data: string[] = [];
   #size = 0;
 
-  constructor(private readonly most: number) {}
+  constructor(most: number) {
+    this.#most = most;
+  }
 
   /** The events that this piece completes. */
   feed(text: string): SseEvent[] {
@@ -26,7 +29,7 @@ export class SseParser {
     this.#rest = (lines.pop() ?? '') + (held ? '\r' : '');
     const events: SseEvent[] = [];
     for (const line of lines) this.#read(line, events);
-    if (this.#rest.length + this.#size > this.most) throw new RangeError('an event is too large');
+    if (this.#rest.length + this.#size > this.#most) throw new RangeError('an event is too large');
     return events;
   }
 

@@ -3,16 +3,16 @@ import { later } from '../waiting.js';
 
 /** Watches one exchange; its `signal` ends it. */
 export class Watch {
+  readonly #outer: AbortSignal | undefined;
   readonly #controller = new AbortController();
   readonly #leave: () => void;
   #cancelIdle: (() => void) | undefined;
+  #request: Request | undefined;
   /** Whether the time was over. */
   timedOut = false;
 
-  constructor(
-    timeoutMs: number,
-    private readonly outer?: AbortSignal,
-  ) {
+  constructor(timeoutMs: number, outer?: AbortSignal) {
+    this.#outer = outer;
     const cancel = later(timeoutMs, () => this.#expire());
     const left = (): void => this.#controller.abort();
     outer?.addEventListener('abort', left);
@@ -28,14 +28,20 @@ export class Watch {
     return this.#controller.signal;
   }
 
+  /** Begin it. The request is kept: runtimes reach it from its signal weakly, and one that is gone cannot be ended. */
+  begin(request: Request): Request {
+    this.#request = request;
+    return this.#request;
+  }
+
   /** Whether nobody wants it any more. */
   get left(): boolean {
-    return this.outer?.aborted ?? false;
+    return this.#outer?.aborted ?? false;
   }
 
   /** Why nobody wants it any more. */
   get reason(): unknown {
-    return this.outer?.reason;
+    return this.#outer?.reason;
   }
 
   /** Something was heard: now it may be silent for so long. */
