@@ -40,7 +40,7 @@ SETTLE_S: Final = 30.0
 STEP_S: Final = 0.02
 CONCURRENCY: Final = 40
 LEASE_S: Final = 2.0  # of a session, in place of 30: so long nobody knows that its process was killed
-AT_WORK_S: Final = 2.0
+AT_WORK_S: Final = 10.0
 SHOWN: Final = 8
 
 
@@ -149,23 +149,24 @@ class _KillRun:
     async def _kill_an_agent(self) -> None:
         agent = self._chance.choice(self._agents)
         pid = agent.pid
-        await self._at_work(agent)
+        await self._at_work([agent])
         await asyncio.to_thread(agent.kill)
         self._died[pid] = time.monotonic()
         self._report.kills += 1
         self._report.in_flight.append(_running(agent.marks(), pid))
         agent.begin()
 
-    async def _at_work(self, agent: AgentProcess) -> None:
-        """Wait until a process that may just have been started has something to do."""
+    async def _at_work(self, agents: Sequence[AgentProcess]) -> int:
+        """Wait until processes that may just have been started, or have just come back, have something to do."""
         for _ in range(round(AT_WORK_S / STEP_S)):
-            if _running(agent.marks(), agent.pid):
-                break
+            marks = agents[0].marks()
+            if running := sum(_running(marks, agent.pid) for agent in agents):
+                return running
             await asyncio.sleep(STEP_S)
+        return 0
 
     async def _kill_the_hub(self, clients: Sequence[Client]) -> None:
-        marks = self._agents[0].marks()
-        self._report.in_flight.append(sum(_running(marks, agent.pid) for agent in self._agents))
+        self._report.in_flight.append(await self._at_work(self._agents))
         await asyncio.to_thread(self._hub.kill)
         self._report.kills += 1
         for client in clients:
