@@ -77,8 +77,10 @@ class Inserts:
         doc, event, at = self._doc, self._event, self._at
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
+        found_by, audited = ("agt_bench", "echo", "platform", "0" * 32), (b"d" * 32, b"s" * 64, 1)
         tasks = [
-            (place, f"a2a_call_{place:032x}", "default", "key_bench", f"ctx-{place:032x}", 0, at, 1, doc, "agt_bench")
+            (place, f"a2a_call_{place:032x}", "default", "key_bench", f"ctx-{place:032x}", 0, at, 1, doc)
+            + (found_by + audited)
             for place in numbers
         ]
         connection.executemany(SQL["add_task"], tasks)

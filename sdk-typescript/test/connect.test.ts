@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
+import type { Context } from '@agentplatform/sdk';
 import { EndedCalls } from '#esm/connect/ended.js';
 import { pieces } from '#esm/connect/pieces.js';
 import { said, Unacked } from '#esm/connect/unacked.js';
@@ -229,4 +230,21 @@ test('what is large goes in pieces that say the same', () => {
     cut.map((_, place) => place === cut.length - 1),
   );
   assert.ok(cut.every((piece) => JSON.stringify(piece).length < 700_000));
+});
+
+test('a skill has its own time, and a hub that says nothing is not waited for', async (t) => {
+  const hub = await ScriptedHub.start(t);
+  const wait = async (_: object, ctx: Context): Promise<unknown> =>
+    await sleep(60_000, undefined, { signal: ctx.signal });
+  await hub.agent(t, (agent) => agent.skill('short', { timeoutS: 0.02 }, wait).skill('long', {}, wait));
+  hub.offer('c1', 'short');
+  hub.offer('c2', 'long', { options: { timeout_ms: 20 } });
+  for (const callId of ['c1', 'c2']) {
+    await hub.heard(callId, 'error');
+    const last = hub.told
+      .filter((told) => told.callId === callId)
+      .at(-1)
+      ?.events.at(-1)?.data;
+    assert.deepEqual([last?.['code'], last?.['details']], ['AGENT_TIMEOUT', { timeout_ms: 20 }]);
+  }
 });

@@ -39,9 +39,9 @@ export class Gate {
   }
 }
 
-/** Wait until it holds; throws after ten seconds. */
+/** Wait until it holds; throws after half a minute. */
 export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (const end = Date.now() + 10_000; !(await holds());) {
+  for (const end = Date.now() + 30_000; !(await holds());) {
     if (Date.now() > end) throw new Error(`it never held: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, inspect
 
+from dragoman.model.issuer import Issuer
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.secret import Secret
 
@@ -33,6 +34,7 @@ Mib = Annotated[int, Meta(ge=1, le=1024)]
 Kib = Annotated[int, Meta(ge=1, le=16_384)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Texts = tuple[str, ...]
+Issuers = tuple[Issuer, ...]
 
 
 class SettingError(Exception):
@@ -140,6 +142,21 @@ class Idempotency(msgspec.Struct, frozen=True, kw_only=True):
     keep_h: Annotated[int, Meta(ge=1, le=8760)]
 
 
+class Quotas(msgspec.Struct, frozen=True, kw_only=True):
+    """What each tenant may have; none: as much as there is room for."""
+
+    agents: Count | None
+    open_calls: Annotated[int, Meta(ge=1, le=100_000_000)] | None
+    stored_mib: Annotated[int, Meta(ge=1, le=100_000_000)] | None
+
+
+class Signing(msgspec.Struct, frozen=True, kw_only=True):
+    """Signatures of requests."""
+
+    strict: bool
+    required: bool
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings of a hub; `sources` and `warnings` tell how they came about."""
 
@@ -159,6 +176,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: Path | None
     grpc_port: Port | None
     default_agent: str | None
+    key_file: Path | None
+    issuers: Issuers
     envelope: Envelope
     log: Log
     server: Server
@@ -170,6 +189,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sqlite: Sqlite
     client: Client
     idempotency: Idempotency
+    signing: Signing
+    quotas: Quotas
     sources: Mapping[str, Sourced] = {}
     warnings: tuple[str, ...] = ()
 
@@ -177,6 +198,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def on_loopback(self) -> bool:
         """Whether only this machine can reach the hub."""
         return is_loopback(self.host)
+
+    @property
+    def here_alone(self) -> bool:
+        """Whether it is there for this machine only: a public address means that a proxy brings others."""
+        return _is_here_alone(self.host, self.public_url)
 
 
 def _hints() -> dict[str, Json]:
@@ -312,9 +338,13 @@ def _resolved(name: str, value: Json, given: Mapping[str, Given], environ: Mappi
         case "public_url", str():
             return value.rstrip("/")
         case "allow_networks", "auto":
-            return ["loopback"] if is_loopback(str(given["host"][0])) else []
+            return ["loopback"] if _is_here_alone(str(given["host"][0]), str(given["public_url"][0])) else []
         case _:
             return value
+
+
+def _is_here_alone(host: str, public_url: str) -> bool:
+    return is_loopback(host) and (public_url == "auto" or is_loopback(urlsplit(public_url).hostname or ""))
 
 
 def user_data(environ: Mapping[str, str], platform: str) -> Path:
@@ -333,6 +363,8 @@ def _checked(name: str, value: Json, source: str) -> Json:
         return None
     if hint == Texts and isinstance(value, str):
         value = [item.strip() for item in value.split(",") if item.strip()]
+    if hint == Issuers and isinstance(value, str):
+        value = _json(value)
     shape, expected = SHAPES.get(name, (None, None))
     try:
         msgspec.convert(value, hint, strict=False, dec_hook=_made)
@@ -354,7 +386,17 @@ def _made(kind: type, value: Json) -> Secret | Path:
     return Secret(value) if kind is Secret else Path.home() / value[2:] if value.startswith("~/") else Path(value)
 
 
+def _json(text: str) -> Json:
+    """What a variable says in JSON; the text itself where it is none."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
 def _expected(hint: Json) -> str:
+    if hint == Issuers:
+        return "a list of tables, each with issuer, jwks_uri and what else the manual names"
     if get_origin(hint) is Literal:
         *first, last = get_args(hint)
         return ", ".join(first) + f" or {last}"
@@ -412,6 +454,7 @@ SHAPES: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
         lambda text: _is_network(text) and not text.endswith("/0"),
         "addresses or CIDRs of proxies, never all addresses",
     ),
+    "key_file": (lambda text: text.lower().endswith((".env", ".json")), "a path that ends in .env or .json"),
     "default_agent": (
         lambda text: re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", text) is not None,
         "an agent's id",
@@ -428,6 +471,8 @@ def _check_together(settings: Settings) -> None:
     if settings.auth == "none" and not settings.on_loopback:
         message = f"wrong setting: auth = none needs a loopback host, got {settings.host}"
         raise SettingError(message, next="--auth token")
+    if settings.auth == "none" and not settings.here_alone:
+        raise wrong("public_url", "auth = none is for this machine alone, not for others", "--auth token")
     if settings.store.startswith(("postgresql:", "postgres:")):
         raise wrong(
             "store", "PostgreSQL comes with a later version, this one keeps its data in sqlite", "--store sqlite"
@@ -439,6 +484,11 @@ def _check_together(settings: Settings) -> None:
     if (settings.tls_cert is None) != (settings.tls_key is None):
         lone = "tls_key" if settings.tls_cert is None else "tls_cert"
         raise wrong(lone, "tls_cert and tls_key belong together", "set both or none")
+    if settings.public_url in (each.issuer for each in settings.issuers):
+        raise wrong("issuers", "the hub itself is among them", "leave it out: its own tokens always count")
+    prefixes = [each.prefix for each in settings.issuers]
+    if len(prefixes) != len(set(prefixes)) or not all(prefixes):
+        raise wrong("issuers", "each needs a name of its own", "give each a name")
     if settings.calls.timeout_s > settings.calls.max_timeout_s:
         raise wrong("calls.timeout_s", "expected at most calls.max_timeout_s", "raise calls.max_timeout_s")
     if settings.client.connections_per_origin > settings.client.connections:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl
 
 import uvicorn
@@ -280,8 +280,16 @@ class StubHub:
                 return self._calls(seen, rest)
             case _, ["v1", "keys", *rest]:
                 return self._keys(seen, rest)
+            case "POST", ["v1", "signing-keys", "rotate"]:
+                at_once = bool(seen.body["now"])
+                item = {"kid": "Z8Q0c1fHq7wFz0gW3v5Y", "signs_from": "2026-01-12T11:00:00.000Z", "signs": at_once}
+                return 200, {"items": [item], "next_cursor": None}
             case _, ["v1", "deliveries", *rest]:
                 return self._deliveries(seen, rest)
+            case "GET", ["v1", "audit", "verify"]:
+                figures: dict[str, Any] = {"done": 3, "total": 3, "acts": 2, "calls": 1, "unvouched": 0, "rows": []}
+                found = {"ok": True, "broken": None, "vouches_since": CALLED["queued_at"], "signed_row": 3}
+                return 200, {**figures, **found, "next_cursor": None}
             case "GET", ["v1", "settings"]:
                 items = [
                     {"setting": "host", "value": "0.0.0.0", "source": "flag --host"},
@@ -348,6 +356,8 @@ class StubHub:
         return 200, self.keys[rest[0]]
 
     def _calls(self, seen: Seen, rest: list[str]) -> tuple[int, Json]:
+        if not rest and seen.method == "DELETE":
+            return 200, {"forgotten": 3, "cancelled": 0, "note": "Backups keep it.", "next_cursor": None}
         if not rest:
             prefix = seen.query.get("prefix", "")
             page, cursor = paged([one for one in self.calls.values() if one["id"].startswith(prefix)], seen.query)

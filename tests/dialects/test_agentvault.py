@@ -213,6 +213,7 @@ CODES: Final = {
     "WrongMediaType": (-32600, 415),
     "NotAuthenticated": (-32002, 401),
     "BadSignature": (-32002, 401),
+    "SignatureRequired": (-32002, 401),
     "NotAuthorized": (-32003, 403),
     "CapabilityMismatch": (-32003, 403),
     "AgentNotFound": (-32000, 404),

@@ -290,7 +290,7 @@ def test_a_card_keeps_what_it_brought_and_offers_what_the_hub_offers() -> None:
     }
     assert "security" not in shown
     assert "securitySchemes" not in shown
-    assert set(_written(read_card, protected=True)["securitySchemes"]) == {"bearer", "apiKey"}
+    assert set(_written(read_card, protected=True)["securitySchemes"]) == {"bearer", "apiKey", "oauth2"}
 
 
 @pytest.mark.req("D-01")

@@ -25,7 +25,7 @@ from dragoman.model.errors import (
     TooLarge,
 )
 from dragoman.model.events import ArtifactChunk, StatusChanged, Usage
-from dragoman.model.operations import Ping, Priority, ReadMail, ReportTask, SendTask, Unreadable, Wait
+from dragoman.model.operations import Ping, Priority, ReadMail, ReportTask, SendTask, Signed, Unreadable, Wait
 from dragoman.model.states import TaskState
 from tests.dialects.envelope_samples import (
     AT,
@@ -149,7 +149,9 @@ def test_a_payload_that_is_no_object_is_refused(payload: object) -> None:
 
 def test_unknown_members_of_the_envelope_are_no_matter_and_a_signature_may_be_null() -> None:
     assert isinstance(operation_of(message_of(signature=None, color="red")), Ping)
-    assert isinstance(operation_of(message_of(signature="c2ln")), Ping)
+    signed = operation_of(message_of(signature="c2ln"))
+    assert isinstance(signed, Signed) and isinstance(signed.operation, Ping)
+    assert (signed.signature, signed.sender) == ("c2ln", signed.operation.sender)
 
 
 # -- payloads
@@ -432,7 +434,7 @@ def test_a_repeated_assignment_gets_the_very_first_answer() -> None:
 
 def test_a_ping_is_echoed_as_the_example_has_it() -> None:
     exchange = exchange_of(example("ping.strict"))
-    assert exchange.operation == Ping(agent=TWO, nonce="random-string", echo="optional-data-to-echo-back")
+    assert exchange.operation == Ping(agent=TWO, sender=ONE, nonce="random-string", echo="optional-data-to-echo-back")
     answer = shown(exchange.reply(Pong(nonce="random-string", echo="optional-data-to-echo-back")))
     moments = {"processed_at": "2026-01-12T10:00:00.000Z", "timestamp": "2026-01-12T10:00:00.000Z"}
     assert answer == {"http": 200, **example("ack-ping"), **moments}

@@ -38,6 +38,7 @@ InputRefused        | 400 PAYLOAD_VALIDATION_FAILED | 400 VALIDATION_ERROR    | 
 ContentRefused      | 400 CAPABILITY_MISMATCH       | 400 VALIDATION_ERROR    | -32602     | -32602                  | -32602        | -32005     | -32005
 NotAuthenticated    | 401 AUTHENTICATION_REQUIRED   | 401 AUTHORIZATION_ERROR | 401 -32000 | 401 -32000              | 401 -32002    | 401 -32000 | 401 -32000
 BadSignature        | 401 AUTHENTICATION_REQUIRED   | 401 AUTHORIZATION_ERROR | 401 -32000 | 401 -32000              | 401 -32002    | 401 -32000 | 401 -32000
+SignatureRequired   | 403 CAPABILITY_MISMATCH       | 401 AUTHORIZATION_ERROR | 401 -32000 | 401 -32000              | 401 -32002    | 401 -32000 | 401 -32000
 NotAuthorized       | 403 CAPABILITY_MISMATCH       | 403 AUTHORIZATION_ERROR | 403 -32000 | 403 -32000              | 403 -32003    | 403 -32000 | 403 -32000
 CapabilityMismatch  | 403 CAPABILITY_MISMATCH       | 403 AUTHORIZATION_ERROR | 403 -32000 | 403 -32000              | 403 -32003    | 403 -32000 | 403 -32000
 NotFound            | 404 TASK_NOT_FOUND            | 404 NOT_FOUND           | -32001     | -32001                  | -32001        | -32001     | -32001

@@ -227,10 +227,12 @@ def test_a_pure_1_0_card_has_no_member_of_0_3() -> None:
     assert {name: set(each) for name, each in shown["securitySchemes"].items()} == {
         "bearer": {"httpAuthSecurityScheme"},
         "apiKey": {"apiKeySecurityScheme"},
+        "oauth2": {"oauth2SecurityScheme"},
     }
     assert shown["securityRequirements"] == [
         {"schemes": {"bearer": {"list": ["a2a:call"]}}},
         {"schemes": {"apiKey": {"list": ["a2a:call"]}}},
+        {"schemes": {"oauth2": {"list": ["a2a:call"]}}},
     ]
 
 
@@ -245,7 +247,7 @@ def test_a_pure_0_3_card_has_no_member_of_1_0() -> None:
     assert "extendedAgentCard" not in shown["capabilities"]
     assert shown["supportsAuthenticatedExtendedCard"] is True
     assert shown["securitySchemes"]["bearer"]["type"] == "http"
-    assert shown["security"] == [{"bearer": ["a2a:call"]}, {"apiKey": ["a2a:call"]}]
+    assert shown["security"] == [{"bearer": ["a2a:call"]}, {"apiKey": ["a2a:call"]}, {"oauth2": ["a2a:call"]}]
 
 
 def test_a_merged_card_is_both_at_once_1_0_first() -> None:

@@ -245,3 +245,8 @@ def test_every_example_is_put_into_every_dialect_or_refused_with_a_reason(path: 
             assert put(body, path.parent.name, target).body is not None
         except (BadParams, NotSupported) as error:
             assert error.message
+
+
+def test_a_signed_message_is_translated_like_any_other() -> None:
+    signed = {**SENT["envelope"], "signature": "c2ln"}
+    assert put(signed, "envelope", "platform").body == put(SENT["envelope"], "envelope", "platform").body

@@ -373,11 +373,11 @@ def test_who_may_connect(hub: HubProcess) -> None:
     refused(hub.post(CONNECT, hello, token=other), 403, "AUTHORIZATION_ERROR")
     refused(hub.post(CONNECT, {"agent_id": agent_id}, token=other), 403, "AUTHORIZATION_ERROR")
     foreign = RawSession(hub, session.answer, other)
-    refused(foreign.beat(), 403, "AUTHORIZATION_ERROR")
-    refused(foreign.leave(), 403, "AUTHORIZATION_ERROR")
-    refused(foreign.post({"call_id": "x", "attempt": 1}, ("start", {})), 403, "AUTHORIZATION_ERROR")
+    refused(foreign.beat(), 404, "SESSION_OVER")
+    refused(foreign.leave(), 404, "SESSION_OVER")
+    refused(foreign.post({"call_id": "x", "attempt": 1}, ("start", {})), 404, "SESSION_OVER")
     with foreign.frames() as frames:
-        assert frames.stream.status == 403
+        assert frames.stream.status == 404
     caller = hub.new_key("a2a:call")
     error = refused(hub.post(CONNECT, hello, token=caller), 403, "AUTHORIZATION_ERROR")
     assert error["details"]["missing"] == ["a2a:receive"]

@@ -458,7 +458,7 @@ def test_a_stranger_is_asked_who_he_is_in_the_dialects_own_words(guarded: HubPro
     reply = guarded.post("/a2a/messages", example("task-assignment.strict"), {"Authorization": ""})
     answer = reply.json
     assert (reply.status, answer["status"], answer["error_code"]) == (401, "error", "AUTHENTICATION_REQUIRED")
-    assert reply.headers["www-authenticate"] == "Bearer"
+    assert reply.headers["www-authenticate"].startswith("Bearer resource_metadata=")
     assert answer["payload"]["original_message_id"] == example("task-assignment.strict")["message_id"]
 
 

@@ -142,9 +142,10 @@ def test_an_agents_card_is_accepted(world: World, client: SdkClient, target: Dia
     name, stub = world.stub(target)
     said = world.client(client).say(name, "card")
     first, *more = said["cards"]
-    schemes = {"bearer": "http", "apiKey": "apiKey"}
+    schemes = {"bearer": "http", "apiKey": "apiKey", "oauth2": "oauth2"}
     if client.words == "1.0":
         schemes = {"bearer": "httpAuthSecurityScheme", "apiKey": "apiKeySecurityScheme"}
+        schemes["oauth2"] = "oauth2SecurityScheme"
     for card in said["cards"]:
         assert card["name"] == _shown_name(stub)
         assert [skill["id"] for skill in card["skills"]] == ["echo"]

@@ -7,6 +7,9 @@ What it does is what the first text says: `fail`, `crash` (the SDK's own error h
 cancelled), `ask` (a question, whose answer it repeats), `tell` (two messages, once somebody has subscribed); anything
 else is repeated in a message of role assistant and in an artifact. Its streams tell what happens from then on, as the
 SDK's store of tasks hands it out: of a task that is over they never say a word.
+
+`--protect apiKey` wants PEER_SECRET in X-Api-Key, `--protect oauth2` a token of `/token`, which gives one to the client
+`peer` with PEER_SECRET. `/seen` counts the tokens given and the requests refused.
 """
 
 import argparse
@@ -17,6 +20,7 @@ import threading
 import uuid
 from collections import defaultdict
 from collections.abc import AsyncGenerator
+from urllib.parse import parse_qs
 
 import uvicorn
 from agentvault.models import A2AEvent, Artifact, Message, Task, TaskState, TaskStatusUpdateEvent, TextPart
@@ -29,7 +33,7 @@ from agentvault_server_sdk.fastapi_integration import (
     validation_exception_handler,
 )
 from agentvault_server_sdk.state import TERMINAL_STATES, InMemoryTaskStore
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI, HTTPException, Request
 from pydantic import ValidationError
 
 HOST = "127.0.0.1"
@@ -143,7 +147,42 @@ class AnnouncedServer(uvicorn.Server):
             print("ready", flush=True)
 
 
-def card(port: int) -> dict:
+class Guard:
+    """Who may call: everybody, or who shows the key or a token."""
+
+    def __init__(self, protect: str, service: str) -> None:
+        self.protect = protect
+        self.service = service
+        self.secret = os.environ.get("PEER_SECRET", "")
+        self.tokens: list[str] = []
+        self.refused = 0
+
+    def schemes(self, port: int) -> list[dict]:
+        """What the card says of it."""
+        if self.protect == "none":
+            return [{"scheme": "none", "description": "Nothing is needed."}]
+        scheme = {"scheme": self.protect, "service_identifier": self.service}
+        if self.protect == "oauth2":
+            scheme |= {"tokenUrl": f"http://localhost:{port}/token", "scopes": ["echo"]}
+        return [scheme]
+
+    def __call__(self, request: Request) -> None:
+        """Let a request pass, or answer 401."""
+        key, bearer = request.headers.get("x-api-key"), request.headers.get("authorization", "")
+        right = {"none": True, "apiKey": key == self.secret, "oauth2": bearer.removeprefix("Bearer ") in self.tokens}
+        if not right[self.protect]:
+            self.refused += 1
+            raise HTTPException(status_code=401, detail="Not authenticated")
+
+    def token(self, form: dict) -> dict:
+        """A token for the one client."""
+        if (form.get("client_id"), form.get("client_secret")) != (["peer"], [self.secret]):
+            raise HTTPException(status_code=401, detail="invalid_client")
+        self.tokens.append(str(uuid.uuid4()))
+        return {"access_token": self.tokens[-1], "token_type": "bearer", "expires_in": 3600}
+
+
+def card(port: int, guard: Guard) -> dict:
     """The card of an agent that has one skill, `echo`."""
     return {
         "schemaVersion": "1.0",
@@ -154,17 +193,18 @@ def card(port: int) -> dict:
         "url": f"http://localhost:{port}/a2a",
         "provider": {"name": "Peers"},
         "capabilities": {"a2aVersion": "1.0", "supportedMessageParts": ["text", "file", "data"]},
-        "authSchemes": [{"scheme": "none", "description": "Nothing is needed."}],
+        "authSchemes": guard.schemes(port),
         "skills": [{"id": "echo", "name": "Echo", "description": "Gives back the parts of the message."}],
         "tags": ["echo", "test"],
     }
 
 
-def application(port: int) -> FastAPI:
+def application(port: int, guard: Guard) -> FastAPI:
     """Card and JSON-RPC endpoint as the SDK makes them."""
     app = FastAPI()
     store = InMemoryTaskStore()
-    app.include_router(create_a2a_router(Echo(store), prefix="/a2a", task_store=store))
+    router = create_a2a_router(Echo(store), prefix="/a2a", task_store=store)
+    app.include_router(router, dependencies=[Depends(guard)])
     app.add_exception_handler(TaskNotFoundError, task_not_found_handler)
     app.add_exception_handler(ValidationError, validation_exception_handler)
     app.add_exception_handler(AgentServerError, agent_server_error_handler)
@@ -172,7 +212,15 @@ def application(port: int) -> FastAPI:
 
     @app.get("/agent-card.json")
     async def show_card() -> dict:
-        return card(port)
+        return card(port, guard)
+
+    @app.post("/token")
+    async def give_token(request: Request) -> dict:
+        return guard.token(parse_qs((await request.body()).decode()))
+
+    @app.get("/seen")
+    async def show_seen() -> dict:
+        return {"tokens": len(guard.tokens), "refused": guard.refused}
 
     return app
 
@@ -188,10 +236,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Echo agent on the published AgentVault server SDK.")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--with-parent", action="store_true", help="end when standard input closes")
+    parser.add_argument("--protect", choices=("none", "apiKey", "oauth2"), default="none")
+    parser.add_argument("--service", default="peers-echo", help="the name under which its key is kept")
     asked = parser.parse_args()
     if asked.with_parent:
         threading.Thread(target=end_with_parent, daemon=True).start()
-    AnnouncedServer(uvicorn.Config(application(asked.port), host=HOST, port=asked.port, log_level="warning")).run()
+    app = application(asked.port, Guard(asked.protect, asked.service))
+    AnnouncedServer(uvicorn.Config(app, host=HOST, port=asked.port, log_level="warning")).run()
 
 
 if __name__ == "__main__":

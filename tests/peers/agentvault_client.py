@@ -1,7 +1,9 @@
 """The published client agentvault 0.2.1, as its users use it: it loads a card and carries out what it is told.
 
 Runs in its own environment (tests/support/peers.py makes it) and imports nothing of Dragoman. Its key comes from the
-environment, AGENTVAULT_KEY_DRAGOMAN. Standard input has one step per line, standard output one line for each:
+environment, AGENTVAULT_KEY_DRAGOMAN, or the two of an OAuth client. Where a card has a scheme that takes a key, this
+client wants one and looks no further: a second argument names the one scheme that the card keeps.
+Standard input has one step per line, standard output one line for each:
 
     {"do": "card"}                                  the card as the client has read it
     {"do": "send", "parts": […], "mcp": {…}}        {"id": …}
@@ -30,7 +32,8 @@ OPEN = (TaskState.SUBMITTED, TaskState.WORKING)
 class Session:
     """One card, and the tasks of its agent."""
 
-    def __init__(self, client: AgentVaultClient, keys: KeyManager, url: str) -> None:
+    def __init__(self, client: AgentVaultClient, keys: KeyManager, url: str, scheme: str | None) -> None:
+        self.scheme = scheme
         self.client = client
         self.keys = keys
         self.url = url
@@ -41,6 +44,8 @@ class Session:
         """Carry out one step."""
         if self.card is None:
             self.card = await fetch_agent_card_from_url(self.url)
+            if self.scheme is not None:
+                self.card.auth_schemes = [each for each in self.card.auth_schemes if each.scheme == self.scheme]
         task_id = step.get("id", self.last)
         match step["do"]:
             case "card":
@@ -84,10 +89,10 @@ class Session:
             await asyncio.sleep(0.02)
 
 
-async def run(url: str) -> None:
+async def run(url: str, scheme: str | None = None) -> None:
     """Every step, one after the other."""
     async with AgentVaultClient(default_timeout=20.0) as client:
-        session = Session(client, KeyManager(use_keyring=False), url)
+        session = Session(client, KeyManager(use_keyring=False), url, scheme)
         for line in sys.stdin:
             try:
                 said = await session.step(json.loads(line))
@@ -98,4 +103,4 @@ async def run(url: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(run(sys.argv[1]))
+    asyncio.run(run(*sys.argv[1:3]))

@@ -15,12 +15,14 @@ from typing import Final
 import msgspec
 
 from dragoman.backends.sqlite import codec, tasks
+from dragoman.backends.sqlite.audit_check import check
 from dragoman.backends.sqlite.connection import Connection, connect, number
 from dragoman.model.content import Data
 from dragoman.model.events import Happened, StatusChanged
 from dragoman.model.lifecycle import advance
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.ports.audit import Window
 from tests.support.kill_agents import Asked
 from tests.support.kill_load import Client, Ledger, Sent
 from tests.support.stream_agents import STREAMER
@@ -136,6 +138,7 @@ def check_file(path: Path, ledger: Ledger) -> tuple[list[str], dict[str, Task], 
         for row in rows:
             found += _check_task(connection, row, stored)
         found += _check_jobs(connection)
+        found += _check_audit(connection)
     finally:
         connection.close()
     found += _check_calls(ledger, stored)
@@ -157,6 +160,18 @@ def _check_whole(connection: Connection) -> list[str]:
 def _check_jobs(connection: Connection) -> list[str]:
     left = number(connection, "SELECT count(*) FROM job")
     return [f"{left} jobs are left, though no call is open"] if left else []
+
+
+def _check_audit(connection: Connection) -> list[str]:
+    """The chain is whole, and covers every call as it stands."""
+    window = Window()
+    while True:
+        piece = check(connection, window)
+        if piece.broken is not None:
+            return [f"the audit is broken: {piece.broken}"]
+        if piece.cursor is None:
+            return []
+        window = Window(cursor=piece.cursor)
 
 
 def _check_task(connection: Connection, row: Row, stored: dict[str, Task]) -> list[str]:

@@ -15,9 +15,11 @@ from dragoman.backends.local.bus import LocalBus
 from dragoman.backends.sqlite import SqliteStore
 from dragoman.delivery.courier import HttpCourier
 from dragoman.delivery.credentials import Credentials
+from dragoman.delivery.documents import Documents
 from dragoman.delivery.over_http import Wire
 from dragoman.dialects import spoken
 from dragoman.dialects.cards import read_any_card
+from dragoman.hub.callback_secrets import CallbackSecrets
 from dragoman.hub.deliveries import DeliveryDesk
 from dragoman.hub.key_ring import KeyRing
 from dragoman.hub.outbox import Outbox
@@ -31,6 +33,7 @@ from dragoman.model.task import Task
 from dragoman.net import AddressRule, Client, Resolver
 from dragoman.ports.deliveries import Delivery, DeliveryQuery
 from dragoman.ports.store import CALLBACKS, CALLS, Growth, Job, NewJob, Opening, Owner, Scope
+from dragoman.security.card_signing import CardSigner
 from dragoman.security.sealed import RootKey, Sealer
 from dragoman.security.tokens import HubTokens, new_signing_key
 from tests.contracts.manual_clock import ManualClock
@@ -122,12 +125,21 @@ class Post:
         )
         self.client = Client(clock=clock, rule=AddressRule.of(("127.0.0.1/32",)), resolve=resolve)
         dialects = spoken(lenient_envelope_ids=False)
-        tokens = HubTokens(new_signing_key(), issuer="http://localhost:8700")
+        key = new_signing_key()
+        tokens = HubTokens(lambda _: key, issuer="http://localhost:8700")
+        wire = Wire(client=self.client, max_answer=1024)
         credentials = Credentials(
-            vault=store, sealer=sealer, clock=clock, tokens=tokens, signing_secret=self.ring.agent_secret
+            vault=store,
+            sealer=sealer,
+            clock=clock,
+            tokens=tokens,
+            signing_secret=self.ring.agent_secret,
+            fetch=wire.fetch,
+            check=wire.check,
+            spoken={},
         )
         courier = HttpCourier(
-            wire=Wire(client=self.client, max_answer=1024),
+            wire=wire,
             credentials=credentials,
             boxes=store,
             clock=clock,
@@ -147,8 +159,18 @@ class Post:
             hub_uuid="8a1b6f0e-3c2d-4f5a-9b7c-0d1e2f3a4b02",
             protected=True,
             default_agent=None,
+            fetch=Documents(wire, clock).fetch,
+            signed_forms={},
+            signer=CardSigner(lambda _: key, jku="http://localhost:8700/jwks.json", now=clock.now),
         )
-        self.outbox = Outbox(store=store, clock=clock, registry=registry, courier=courier, keys=self.ring)
+        self.outbox = Outbox(
+            store=store,
+            clock=clock,
+            registry=registry,
+            courier=courier,
+            keys=self.ring,
+            secrets=CallbackSecrets(sealer),
+        )
         self.desk = DeliveryDesk(store=store, clock=clock, due=lambda: None)
 
     async def owe(self, url: str) -> Task:

@@ -17,7 +17,10 @@ from tests.support import (
     planted_callbacks,
     planted_calls,
     planted_connected,
+    planted_credentials,
     planted_points,
+    planted_security,
+    planted_signatures,
     planted_streams,
     planted_workflows,
 )
@@ -52,6 +55,15 @@ BUGS: Final[Mapping[str, Plant]] = {
         planted_connected.lost_calls_not_offered,
         planted_connected.given_to_two_sessions,
         planted_connected.running_calls_dropped,
+        planted_credentials.credential_follows_its_agent,
+        planted_signatures.seen_in_memory_only,
+        planted_security.name_judged_only,
+        planted_security.resolved_again,
+        planted_security.tasks_listed_to_strangers,
+        planted_security.followed_without_owner,
+        planted_security.shown_to_every_tenant,
+        planted_security.nothing_sealed,
+        planted_security.depth_unchecked,
     )
 }
 KILL_POINTS: Final[Mapping[str, Plant]] = {
@@ -68,7 +80,12 @@ KILL_POINTS: Final[Mapping[str, Plant]] = {
     )
 }
 GAUGES: Final[Mapping[str, Plant]] = {
-    each.__name__: each for each in (planted_streams.counts_tasks, planted_streams.keeps_alive_each_second)
+    each.__name__: each
+    for each in (
+        planted_streams.counts_tasks,
+        planted_streams.keeps_alive_each_second,
+        planted_security.tells_dials,
+    )
 }
 
 

@@ -16,12 +16,14 @@ from dragoman.delivery.connections import Connections
 from dragoman.delivery.session import Frame, FrameReader, Session
 from dragoman.dialects.platform.connected import ENDPOINT
 from dragoman.dialects.platform.connected_events import Told
+from dragoman.hub.callback_secrets import CallbackSecrets
 from dragoman.hub.tasks import TaskBook
 from dragoman.model.call import AdmittedCall, Before, Caller, OpenedCall
 from dragoman.model.content import Message, Role, Text
 from dragoman.model.operations import Priority, SendTask, Wait
 from dragoman.model.task import Task
 from dragoman.ports.store import Owner, Scope
+from dragoman.security.sealed import RootKey, Sealer
 from tests.contracts.manual_clock import ManualClock
 from tests.contracts.samples import new_agent, new_task
 
@@ -62,7 +64,12 @@ class Switchboard:
         self.gone: list[tuple[str, float]] = []
         self.resting = 0
         self.book = TaskBook(
-            store=store, clock=clock, owner=Owner(replica="hub", epoch=1), keep_h=24, owing=lambda: None
+            store=store,
+            clock=clock,
+            owner=Owner(replica="hub", epoch=1),
+            keep_h=24,
+            owing=lambda: None,
+            secrets=CallbackSecrets(Sealer(RootKey(bytes(range(32))))),
         )
         self.connections = Connections(
             store=store,

@@ -20,6 +20,7 @@ import type { Log } from './log.js';
 import { answerOf, artifactData, PARTS, partsOf, RESULT, type Answer } from './returned.js';
 
 const CLEAN_UP_MS = 5000; // for a handler that was told to end
+const GRACE_MS = 1000; // for the hub to say first that a caller's time is over
 
 type Told = readonly [event: string, data: JsonObject];
 
@@ -111,7 +112,7 @@ export class Work {
         if (!this.#line.signal.aborted) this.#late = timeMs;
         this.cancel('its time is over');
       };
-      this.#timers.push(later(timeMs, expire));
+      this.#timers.push(later(Math.min(timeMs + GRACE_MS, skillMs), expire));
     }
     const { id: callId, conversationId, traceId, spanId, traceparent } = call;
     const deadline = limited ? now() + timeMs : undefined;

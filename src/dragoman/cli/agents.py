@@ -1,4 +1,4 @@
-"""`dragoman agents ls|show|pause|resume|rm|versions`: the registry, for owners and administrators."""
+"""`dragoman agents ls|show|pause|resume|approve|rm|versions`: the registry, for owners and administrators."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 import click
 
 from dragoman.cli.completion import agents
+from dragoman.cli.credential_file import key_file, read_credential_file
 from dragoman.cli.find import agent_item, items_of
 from dragoman.cli.fitting import schema_lines
 from dragoman.cli.hub import segment
@@ -13,7 +14,7 @@ from dragoman.cli.output import Output
 from dragoman.cli.paging import paged, show_page
 from dragoman.cli.session import common, confirm, current_hub, current_output
 from dragoman.cli.table import Column, Kind, chosen, show_facts
-from dragoman.model.json import JsonObject, is_array, is_object
+from dragoman.model.json import Json, JsonObject, is_array, is_object
 
 COLUMNS: Final = (
     Column("id", "id", Kind.ID),
@@ -21,6 +22,7 @@ COLUMNS: Final = (
     Column("version", "version", Kind.STATE),
     Column("dialect", "dialect", Kind.STATE),
     Column("state", "status", Kind.STATE),
+    Column("trust", "trust", Kind.STATE),
     Column("skills", "skills"),
     Column("rating", "rating", Kind.NUMBER),
     Column("updated", "updated_at", Kind.TIME),
@@ -36,8 +38,10 @@ COLUMNS: Final = (
 )
 SHOWN: Final = ("id", "name", "version", "dialect", "status", "skills", "rating", "updated_at")
 FACTS: Final = (
-    "id", "uuid", "name", "description", "version", "dialect", "status", "open", "private", "rating",
-    "response_time_p95_ms", "availability", "owner", "tags", "registered_endpoint", "endpoint", "base_url",
+    "id", "uuid", "name", "description", "version", "dialect", "status", "doubt", "trust", "signed_by",
+    "open", "private", "rating",
+    "response_time_p95_ms", "availability", "owner", "tags", "registered_endpoint", "credential", "endpoint",
+    "base_url",
     "registered_at", "updated_at",
 )  # fmt: skip
 TAB: Final = "\t"
@@ -72,6 +76,7 @@ def show(agent: str) -> None:
     if output.json:
         output.document(item)
         return
+    item["credential"] = _credential(item.get("credential"))
     show_facts(output, {name: item.get(name) for name in FACTS}, TIMES)
     card = item.get("card")
     skills = card.get("skills") if is_object(card) else None
@@ -94,6 +99,36 @@ def pause(agent: str) -> None:
 def resume(agent: str) -> None:
     """Take calls for a paused agent again."""
     _change(agent, "active", "it takes calls again")
+
+
+@command.command("approve", epilog="Example: dragoman agents approve agt_editor")
+@click.argument("agent", shell_complete=agents)
+@common
+def approve(agent: str) -> None:
+    """Trust the card of a quarantined agent, and its new key."""
+    output = current_output()
+    hub = current_hub(output)
+    item = agent_item(hub, agent)
+    changed = hub.ask("PATCH", f"/v1/agents/{segment(str(item['id']))}", body={"trust": "approve"})
+    _show_change(output, changed or {}, f"it is found and called again, though {item.get('doubt')}")
+
+
+@command.command("credentials", epilog="Example: dragoman agents credentials agt_editor")
+@click.argument("agent", shell_complete=agents)
+@key_file
+@common
+def credentials(agent: str, key_file: str | None) -> None:
+    """Store the credential that the hub shows to an agent, or say which kind there is."""
+    output = current_output()
+    given = None if key_file is None else read_credential_file(key_file)
+    hub = current_hub(output)
+    item = agent_item(hub, agent)
+    if given is not None:
+        item = hub.ask("PATCH", f"/v1/agents/{segment(str(item['id']))}", body={"credentials": given}) or {}
+    if output.json:
+        output.document({"id": item.get("id"), "credential": item.get("credential")})
+        return
+    output.answer(_credential(item.get("credential")) or "none is set")
 
 
 @command.command("rm", epilog="Example: dragoman agents rm agt_editor --yes")
@@ -146,6 +181,19 @@ def _show_change(output: Output, item: JsonObject, said: str) -> None:
         return
     output.answer(f"{item.get('id')}{' ' if output.human else TAB}{item.get('status')}")
     output.note(said)
+
+
+def _credential(credential: Json) -> str | None:
+    """What the hub tells of a credential, in a line."""
+    if not is_object(credential):
+        return None
+    if not credential.get("set"):
+        return credential.get("problem")
+    origin = f" for {credential['origin']}" if credential.get("origin") else ""
+    source = f", from the {credential['from']}" if credential.get("from") else ""
+    trouble = f"; suspended: {credential['suspended']}" if credential.get("suspended") else ""
+    trouble = trouble or (f"; {credential['problem']}" if credential.get("problem") else "")
+    return f"{credential.get('type')}{origin}{source}{trouble}"
 
 
 def _show_skill(output: Output, skill: JsonObject) -> None:

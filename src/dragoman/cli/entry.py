@@ -31,6 +31,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "doctor": ("doctor.doctor", "Check an agent by its URL, or this installation and its hub."),
     "translate": ("translate", "Put a message, answer, event or card into another dialect."),
     "keys": ("keys", "Create, list, rotate and revoke keys."),
+    "audit": ("audit", "Check that nobody changed what was done and written."),
+    "forget": ("forget", "Remove what was written in calls; ids, times and the audit stay."),
     "bench": ("bench", "Put load on a hub of this machine and measure it."),
     "backup": ("upkeep.backup", "Copy a hub's database, running or not, into a file."),
     "restore": ("upkeep.restore", "Put a backup in the place of a stopped hub's database."),

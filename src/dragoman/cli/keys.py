@@ -1,4 +1,4 @@
-"""`dragoman keys create|ls|rotate|revoke`: who may do what at the hub.
+"""`dragoman keys create|ls|rotate|revoke|rotate-signing`: who may do what at the hub, and what it signs with.
 
 A key and its signing secret are shown once, on stdout alone, so that they can be piped into a secret store.
 """
@@ -32,7 +32,7 @@ COLUMNS: Final = (
     Column("principal", "principal", Kind.ID),
     Column("tenant", "tenant", Kind.ID),
 )
-SHOWN: Final = ("key_id", "name", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at")
+SHOWN: Final = ("key_id", "name", "scopes", "allow", "created_at", "expires_at", "revoked_at", "last_used_at")
 
 
 @click.group("keys", epilog="Example: dragoman keys create --name ci --scope a2a:call")
@@ -105,6 +105,25 @@ def revoke(key: str, yes: bool) -> None:
         return
     output.answer(key_id)
     output.note("it is revoked")
+
+
+@command.command("rotate-signing", epilog="Example: dragoman keys rotate-signing")
+@click.option("--now", "at_once", is_flag=True, help="The key leaked: a new one signs at once, old tokens are void.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common
+def rotate_signing(at_once: bool, yes: bool) -> None:
+    """Have the hub's signing key followed by a new one, in an hour."""
+    output = current_output()
+    hub = current_hub(output)
+    if at_once:
+        confirm("Make every token that the hub has issued void at once?", yes=yes)
+    item = hub.ask("POST", "/v1/signing-keys/rotate", body={"now": at_once}) or {}
+    if output.json:
+        output.document(item)
+        return
+    newest = item["items"][-1]
+    output.answer(str(newest["kid"]))
+    output.note("it signs now" if newest["signs"] else f"it is published, and signs from {newest['signs_from']} on")
 
 
 def _key_id(hub: Hub, text: str) -> str:

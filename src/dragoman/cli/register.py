@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from dragoman.cli.credential_file import key_file, read_credential_file
 from dragoman.cli.discover import DIALECTS
 from dragoman.cli.fault import Exit, Fault, wrong_usage
 from dragoman.cli.session import common, current_hub, current_output
@@ -26,9 +27,16 @@ PROBE_S = 60.0
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag to find it by.")
 @click.option("--open", "open_", is_flag=True, help="Anybody may find and call it, also without a key.")
 @click.option("--private", is_flag=True, help="Only its owner and administrators may find it.")
+@key_file
 @common
 def command(
-    place: str, dialect: str | None, agent_id: str | None, tags: tuple[str, ...], open_: bool, private: bool
+    place: str,
+    dialect: str | None,
+    agent_id: str | None,
+    tags: tuple[str, ...],
+    open_: bool,
+    private: bool,
+    key_file: str | None,
 ) -> None:
     """Register an agent: by its URL, or by a card file.
 
@@ -39,6 +47,8 @@ def command(
     more = {"dialect": dialect, "id": agent_id, "tags": list(tags) or None, "open": open_ or None}
     more["private"] = private or None
     body.update({name: value for name, value in more.items() if value is not None})
+    if key_file is not None:
+        body["credentials"] = read_credential_file(key_file)
     try:
         answer = current_hub(output).ask(
             "POST",

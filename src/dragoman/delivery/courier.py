@@ -5,10 +5,12 @@
 A delivery never raises for what the agent or the network did: its last events say so.
 """
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -16,12 +18,14 @@ import msgspec
 from dragoman.delivery.begun import at_work
 from dragoman.delivery.bridge import learn
 from dragoman.delivery.connections import Connections
-from dragoman.delivery.credentials import Proof, given_headers
+from dragoman.delivery.credential_kinds import origin_of
 from dragoman.delivery.mailbox import mailed
 from dragoman.delivery.over_http import CANCEL_S, Wire
 from dragoman.delivery.probe import document, examined_card, look
+from dragoman.delivery.proof import Keeper, Proof, Shown
 from dragoman.delivery.repeats import may_repeat, repeated
 from dragoman.dialects.dialect import Dialect, Heard, Notice, Outgoing, Verb
+from dragoman.dialects.sse import SseEvent
 from dragoman.model.agent import Agent, Endpoint, Via
 from dragoman.model.call import AdmittedCall, OpenedCall
 from dragoman.model.callbacks import Callback, Tells
@@ -43,6 +47,7 @@ from dragoman.model.operations import Wait
 from dragoman.model.secret import Secret
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.net.addresses import without_login
 from dragoman.net.client import IDLE_S
 from dragoman.net.errors import NetError
 from dragoman.observe.trace import trace_headers
@@ -53,6 +58,7 @@ from dragoman.security.signing import sign_headers
 
 ACK_S: Final = 30.0  # within which an agent that reports later has to say that it got the call
 NOTICE_S: Final = 15.0
+UNPROVEN: Final = 401
 VERSIONS: Final = 10_000
 
 
@@ -70,11 +76,13 @@ class HttpCourier:
         hub_url: str,
         hub_id: str,
         connections: Connections | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         self._wire = wire
         self._boxes = boxes  # of agents that have no URL
         self._connections = connections  # of agents that opened one
         self._credentials = credentials
+        self._keeper = keeper  # of what owners store, where there are owners
         self._clock = clock
         self._dialects = dialects
         self._hub_url = hub_url
@@ -193,8 +201,12 @@ class HttpCourier:
         if connections is not None:
             connections.cancel(task, reason)
             return
+        # Best effort: an agent that knows no cancel, or is gone, needs none.
+        with contextlib.suppress(DragomanError):
+            await self._cancel(task, agent, self._spoken_at(endpoint), dialect, reason)
+
+    async def _cancel(self, task: Task, agent: Agent, endpoint: Endpoint, dialect: Dialect, reason: str) -> None:
         await self._credentials.ready(agent)
-        endpoint = self._spoken_at(endpoint)
         outgoing = Outgoing(
             verb=Verb.CANCEL,
             task=task,
@@ -210,15 +222,16 @@ class HttpCourier:
         request = dialect.ask(outgoing)
         if request is None:
             return
-        deadline = self._clock.monotonic() + CANCEL_S
-        # Best effort: an agent that knows no cancel, or is gone, needs none.
-        with contextlib.suppress(DragomanError):
-            if endpoint.url is None:
-                await mailed(request, agent, endpoint, self._boxes)
-                return
-            await self._wire.send(
-                self._signed(dialect, request, agent, task.id), agent_id=agent.id, deadline=deadline, timeout_ms=5000
-            )
+        if endpoint.url is None:
+            await mailed(request, agent, endpoint, self._boxes)
+            return
+        await self._wire.send(
+            self._signed(dialect, request, agent, task.id),
+            agent_id=agent.id,
+            deadline=self._clock.monotonic() + CANCEL_S,
+            timeout_ms=int(CANCEL_S * 1000),
+            identity=self._credentials.identities.get(agent.uuid),
+        )
 
     async def notify(
         self, callback: Callback, task: Task, happened: Happened, *, url: str, recipient: str, secret: Secret | None
@@ -257,32 +270,57 @@ class HttpCourier:
                 f"dialect: unknown, {dialect!r}; there are: {', '.join(self._dialects)}",
                 errors=[{"path": "dialect", "message": "unknown"}],
             )
-        shown: Headers = {}
-        if credentials is not None:
-            shown = given_headers(credentials, url)
-        elif agent is not None:
-            await self._credentials.ready(agent)
-            shown = self._credentials.stored_headers(agent, url) or {}
+        shown = await self._shown_at(url, credentials, agent)
+        own = origin_of(url)
+
+        async def fetch(request: HttpRequest, deadline: float) -> HttpReply:
+            return await self._wire.fetch(request, deadline, shown.identity if origin_of(request.url) == own else None)
+
         examined = await look(
-            url, fetch=self._wire.fetch, dialects=self._dialects, clock=self._clock, named=dialect, credentials=shown
+            url, fetch=fetch, dialects=self._dialects, clock=self._clock, named=dialect, credentials=shown.headers
         )
-        return Probed(card=examined_card(examined), probe=document(examined))
+        found = examined.found
+        return Probed(
+            card=examined_card(examined),
+            probe=document(examined),
+            found_at=None if found is None else found.url,
+            body=None if found is None else found.raw,
+        )
 
     async def may_dial(self, url: str) -> None:
         """Raises BadParams if the hub may not call this address."""
         try:
             await self._wire.check(url)
         except NetError as error:
-            raise BadParams(f"{url[:200]}: {error}", errors=[{"path": "url", "message": str(error)}]) from None
+            shown = without_login(url)[:200]
+            raise BadParams(f"{shown}: {error}", errors=[{"path": "url", "message": str(error)}]) from None
 
     async def keep_credentials(self, agent: Agent, credentials: JsonObject) -> None:
         """Store how the hub authenticates to an agent. Raises BadParams."""
-        await self._credentials.keep(agent, credentials)
+        await self._kept_by().keep(agent, credentials)
+
+    async def _shown_at(self, url: str, given: JsonObject | None, agent: Agent | None) -> Shown:
+        """What an agent is shown that is looked at: what its owner brings, or stored for this address."""
+        if given is not None:
+            return await self._kept_by().given(given, url)
+        if agent is None:
+            return Shown()
+        try:
+            await self._credentials.ready(agent)
+            headers = self._credentials.shown(agent, url, subject=agent.owner_id, chain=(), by_hub=False)
+        except AgentUnavailable:
+            return Shown()  # It is looked at without: its owner learns elsewhere that the credential does not serve.
+        return Shown(headers=headers, identity=self._credentials.identities.get(agent.uuid))
+
+    def _kept_by(self) -> Keeper:
+        if self._keeper is None:
+            raise NotSupported("Nobody stores credentials here.")
+        return self._keeper
 
     async def _exchange(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> Heard:
         """One request to the agent and what its reply says. Raises AgentUnavailable, AgentTimeout, AgentError."""
         if not self._credentials.is_ready(opened.call.agent):
-            await self._credentials.ready(opened.call.agent)
+            await self._have_credential(opened.call)
         outgoing = self._outgoing(verb, opened, task, at)
         deadline = opened.call.deadline
         if verb is Verb.SEND and Feature.REPORTS in outgoing.endpoint.features:
@@ -295,7 +333,8 @@ class HttpCourier:
 
     async def _streamed(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> AsyncGenerator[Heard]:
         """What the agent tells in answer to one request. Raises as `_exchange`, and NotSupported where it cannot."""
-        await self._credentials.ready(opened.call.agent)
+        if not self._credentials.is_ready(opened.call.agent):
+            await self._have_credential(opened.call)
         outgoing = self._outgoing(verb, opened, task, at)
         try:
             async with aclosing(self._heard(outgoing, opened.call)) as first:
@@ -317,20 +356,34 @@ class HttpCourier:
         request = self._signed(dialect, request, call.agent, outgoing.task.id)
         # A silent target that can be asked is asked before long; another has all the time that the call has.
         idle_s = IDLE_S if _can_ask(outgoing.endpoint) else call.deadline - self._clock.monotonic()
-        answers = self._wire.stream(
-            request,
+        answers = partial(
+            self._wire.stream,
             agent_id=call.agent.id,
             deadline=call.deadline,
             timeout_ms=int(call.timeout_s * 1000),
             idle_s=idle_s,
+            identity=self._credentials.identities.get(call.agent.uuid),
         )
-        async with aclosing(answers) as pieces:
+
+        def understood(piece: HttpReply | Sequence[SseEvent]) -> Heard:
+            now = self._clock.now()
+            if isinstance(piece, HttpReply):
+                return dialect.hear(outgoing, piece, now)
+            return _together([listener.hear(event, now) for event in piece])
+
+        renewed: HttpRequest | None = None
+        async with aclosing(answers(request)) as pieces:
             async for piece in pieces:
-                now = self._clock.now()
-                if isinstance(piece, HttpReply):
-                    yield dialect.hear(outgoing, piece, now)
-                else:
-                    yield _together([listener.hear(event, now) for event in piece])
+                if isinstance(piece, HttpReply) and piece.status == UNPROVEN:
+                    renewed = await self._renewed(request, outgoing, call, dialect)
+                    if renewed is not None:
+                        break
+                yield understood(piece)
+        if renewed is None:
+            return
+        async with aclosing(answers(renewed)) as pieces:
+            async for piece in pieces:
+                yield understood(piece)
 
     def _connected(self, endpoint: Endpoint) -> Connections | None:
         """Where a target is reached that opened a connection itself."""
@@ -368,10 +421,44 @@ class HttpCourier:
             taken = await mailed(request, call.agent, outgoing.endpoint, self._boxes)
             return dialect.hear(outgoing, taken, self._clock.now())
         request = self._signed(dialect, request, call.agent, outgoing.task.id)
+        agent, timeout_ms = call.agent, int(call.timeout_s * 1000)
+        identities = self._credentials.identities
+        identity = identities.get(agent.uuid) if identities else None
         reply = await self._wire.send(
-            request, agent_id=call.agent.id, deadline=deadline, timeout_ms=int(call.timeout_s * 1000)
+            request, agent_id=agent.id, deadline=deadline, timeout_ms=timeout_ms, identity=identity
         )
+        if reply.status == UNPROVEN:
+            renewed = await self._renewed(request, outgoing, call, dialect)
+            if renewed is not None:
+                reply = await self._wire.send(
+                    renewed, agent_id=agent.id, deadline=deadline, timeout_ms=timeout_ms, identity=identity
+                )
         return dialect.hear(outgoing, reply, self._clock.now())
+
+    async def _have_credential(self, call: AdmittedCall) -> None:
+        """Have the target's credential at hand, in the call's own time. Raises AgentUnavailable, AgentTimeout."""
+        async with self._in_time(call):
+            await self._credentials.ready(call.agent)
+
+    async def _renewed(
+        self, request: HttpRequest, outgoing: Outgoing, call: AdmittedCall, dialect: Dialect
+    ) -> HttpRequest | None:
+        """The request with a new credential in place of the one that was refused, where there is a new one."""
+        async with self._in_time(call):
+            if not await self._credentials.renewed(call.agent, request.headers):
+                return None
+        url = outgoing.endpoint.url or ""
+        shown = self._proven(dialect, call.agent, url, outgoing.task, call.caller.name)
+        return msgspec.structs.replace(request, headers={**request.headers, **shown})
+
+    @asynccontextmanager
+    async def _in_time(self, call: AdmittedCall) -> AsyncGenerator[None]:
+        """What is done within ends with the call's time. Raises AgentTimeout."""
+        try:
+            async with asyncio.timeout(call.deadline - self._clock.monotonic()):
+                yield
+        except TimeoutError:
+            raise AgentTimeout(timeout_ms=int(call.timeout_s * 1000), agent_id=call.agent.id) from None
 
     def _other_version(self, outgoing: Outgoing, error: BadAgentReply) -> Outgoing:
         """The same in the version that the reply points to; raises the error where it points to none."""
@@ -421,12 +508,13 @@ class HttpCourier:
     def _headers(self, dialect: Dialect, agent: Agent, url: str, task: Task, caller: str) -> dict[bytes, bytes]:
         """The trace, and the target's own credential: never the caller's."""
         headers = trace_headers(task.trace, task.asked.request_id or f"req_{task.id}")
-        stored = self._credentials.stored_headers(agent, url)
-        if stored is not None:
-            headers |= stored
-        elif dialect.hub_identity:
-            headers |= self._credentials.hub_token(agent, subject=caller, chain=task.chain)
+        shown = self._proven(dialect, agent, url, task, caller)
+        if shown:
+            headers.update(shown)
         return headers
+
+    def _proven(self, dialect: Dialect, agent: Agent, url: str, task: Task, caller: str) -> Headers:
+        return self._credentials.shown(agent, url, subject=caller, chain=task.chain, by_hub=dialect.hub_identity)
 
     def _signed(self, dialect: Dialect, request: HttpRequest, agent: Agent, call_id: str) -> HttpRequest:
         if not dialect.hub_identity:

@@ -17,6 +17,7 @@ from dragoman.model.errors import (
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.net.client import Client
 from dragoman.net.errors import NetError, Reach
+from dragoman.net.tls import ClientIdentity
 from dragoman.ports.courier import Told
 
 CANCEL_S: Final = 5.0
@@ -44,25 +45,44 @@ class Wire:
         self._client = client
         self._max_answer = max_answer
 
-    async def send(self, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int) -> HttpReply:
-        """The agent's reply.
+    async def send(
+        self,
+        request: HttpRequest,
+        *,
+        agent_id: str,
+        deadline: float,
+        timeout_ms: int,
+        identity: ClientIdentity | None = None,
+    ) -> HttpReply:
+        """The agent's reply; `identity` is the client certificate for it.
 
         Raises AgentUnavailable, AgentTimeout, BadAgentReply.
         """
         try:
-            return await self._client.send(request, deadline=deadline, max_body=self._max_answer, follow_slash=True)
+            return await self._client.send(
+                request, deadline=deadline, max_body=self._max_answer, follow_slash=True, identity=identity
+            )
         except NetError as error:
             raise told(error, agent_id, timeout_ms) from None
 
     async def stream(
-        self, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int, idle_s: float
+        self,
+        request: HttpRequest,
+        *,
+        agent_id: str,
+        deadline: float,
+        timeout_ms: int,
+        idle_s: float,
+        identity: ClientIdentity | None = None,
     ) -> AsyncGenerator[HttpReply | Sequence[SseEvent]]:
         """The events of the agent's answer, those that have gathered together; or the whole reply, if it is no stream.
 
         Raises AgentUnavailable, AgentTimeout, BadAgentReply.
         """
         try:
-            async with self._client.stream(request, deadline=deadline, idle_s=idle_s, follow_slash=True) as answer:
+            async with self._client.stream(
+                request, deadline=deadline, idle_s=idle_s, follow_slash=True, identity=identity
+            ) as answer:
                 if answer.status != 200 or not is_stream(answer.headers):
                     body = await self._whole(answer.chunks)
                     yield HttpReply(status=answer.status, headers=answer.headers, body=body)
@@ -97,9 +117,9 @@ class Wire:
             retry_after_s=retry_after_s(reply.headers) if reply.status in (429, 503) else None,
         )
 
-    async def fetch(self, request: HttpRequest, deadline: float) -> HttpReply:
+    async def fetch(self, request: HttpRequest, deadline: float, identity: ClientIdentity | None = None) -> HttpReply:
         """A small document, such as a card; no redirect is followed. Raises NetError."""
-        return await self._client.send(request, deadline=deadline, max_body=MAX_CARD)
+        return await self._client.send(request, deadline=deadline, max_body=MAX_CARD, identity=identity)
 
     async def check(self, url: str) -> None:
         """Raises NetError if this address may not be dialled."""

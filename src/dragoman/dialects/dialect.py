@@ -214,6 +214,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     owns_card: Callable[[JsonObject], bool]
     read_card: Callable[[JsonObject], AgentCard]
     write_card: Callable[[Agent, Place], Json] | None = None
+    signed_forms: Callable[[JsonObject], tuple[JsonObject, ...]] | None = None  # what signatures on its cards cover
     card_paths: tuple[str, ...] = ()  # where its agents publish their card, below their URL
     probe: Callable[[str], HttpRequest] | None = None  # a request that starts no work
     answers_probe: Callable[[HttpReply], bool] | None = None

@@ -11,11 +11,12 @@ from typing import Final
 
 import msgspec
 
+from dragoman.hub.authenticate import OPERATOR
 from dragoman.hub.authorize import authorize_call
 from dragoman.hub.chain import chain_of, without_loop
 from dragoman.hub.earlier import Earlier
 from dragoman.hub.files import Files
-from dragoman.hub.registry import Registry
+from dragoman.hub.registry import Registry, in_quarantine
 from dragoman.hub.tasks import TaskBook
 from dragoman.hub.validate import Compiled, Schemas, filled
 from dragoman.model.agent import Agent, AgentStatus, Endpoint, Skill, Via
@@ -27,6 +28,7 @@ from dragoman.model.errors import (
     ExtensionRequired,
     InputRefused,
     NotSupported,
+    SignatureRequired,
     SkillNotFound,
 )
 from dragoman.model.events import Remote
@@ -34,8 +36,10 @@ from dragoman.model.fit import Feature, Host, fit_parts
 from dragoman.model.lifecycle import history_of, lone_object
 from dragoman.model.objects import PARTS, input_object
 from dragoman.model.operations import SendTask, Wait
+from dragoman.model.sealed import MEMBER, header_of, sealed_part, sealing_keys
 from dragoman.model.task import Task
 from dragoman.ports.clock import Clock
+from dragoman.security.signing import SignatureProblem
 
 NO_SCHEMA: Final = Compiled(input=None, output=None, defaults={}, text_only=False)
 ACCEPTED_S: Final = 86_400.0  # a call that nobody waits for has a day, unless it says otherwise
@@ -55,6 +59,7 @@ class Admission:
         clock: Clock,
         timeout_s: float,
         max_timeout_s: float,
+        signed_only: bool,
     ) -> None:
         self._registry = registry
         self._tasks = tasks
@@ -64,12 +69,13 @@ class Admission:
         self._clock = clock
         self._timeout_s = timeout_s
         self._max_timeout_s = max_timeout_s
+        self._signed_only = signed_only  # no call is taken that its caller did not sign
 
     async def admit(self, caller: Caller, asked: SendTask, arrival: Arrival, first: Task | None = None) -> AdmittedCall:
         """The call that this request makes; with `first`, as a step of that one's workflow.
 
         Raises AgentNotFound, SkillNotFound, TaskNotFound, TaskFinished, AgentUnavailable, NotAuthorized, CallLoop,
-        InputRefused, ContentRefused.
+        InputRefused, ContentRefused, SignatureRequired.
         """
         asking = caller
         if asked.sender is not None:
@@ -78,6 +84,8 @@ class Admission:
         agent = await self._registry.target(caller, asked.agent, asked.skill, continued)
         skill = skill_of(agent, asked.skill if continued is None else continued.skill)
         authorize_call(caller, agent, skill)
+        if self._signed_only or agent.card.signed or (skill is not None and skill.signed):
+            refuse_unsigned(caller, agent, arrival)
         endpoint = self._registry.endpoint_of(agent)
         refuse_unavailable(agent, endpoint, waits=asked.wait is not Wait.NONE)
         refuse_unfit(agent, skill, endpoint, asked)
@@ -97,7 +105,8 @@ class Admission:
         if asked.context_id is not None and continued is None:
             remote = await self._earlier.remote_context(caller, asked.context_id, agent)
         task_id = arrival.task_id if continued is None else continued.id
-        message = checked(message, endpoint, skill, compiled, self._files.host(caller.tenant, task_id, message.id))
+        if not asked.sealed:
+            message = checked(message, endpoint, skill, compiled, self._files.host(caller.tenant, task_id, message.id))
         if asked.callback is not None and asked.callback.url is not None:
             await self._registry.may_dial(asked.callback.url)
         timeout_s = self._time_for(asked)
@@ -111,6 +120,7 @@ class Admission:
             task=continued or _opening(caller, asked, arrival, agent, skill, chain, timeout_s, remote),
             timeout_s=timeout_s,
             deadline=arrival.since + timeout_s,
+            signed=arrival.signed,
             durable=Feature.REPORTS in endpoint.features or _has_file(asked.message, endpoint),
         )
 
@@ -135,7 +145,9 @@ class Admission:
             agent=agent,
             endpoint=endpoint,
             skill=skill,
-            message=checked(asked.message, endpoint, skill, compiled, host),
+            message=asked.message
+            if sealed_part(asked.message.parts) is not None
+            else checked(asked.message, endpoint, skill, compiled, host),
             task=task,
             timeout_s=left_s,
             deadline=self._clock.monotonic() + left_s,
@@ -174,19 +186,30 @@ def refuse_unavailable(agent: Agent, endpoint: Endpoint, *, waits: bool) -> None
     """
     if agent.status is AgentStatus.UNREACHABLE and endpoint.via is Via.CONNECTED and not waits:
         return
+    if agent.status is AgentStatus.QUARANTINED:
+        raise AgentUnavailable(in_quarantine(agent), reason="quarantined", agent_id=agent.id)
     if agent.status is not AgentStatus.ACTIVE:
         raise AgentUnavailable(f"Agent {agent.id} is {agent.status}.", retry_after_s=30, agent_id=agent.id)
 
 
 def refuse_unfit(agent: Agent, skill: Skill | None, endpoint: Endpoint, asked: SendTask) -> None:
     """Raises SkillNotFound where the target has to be told which of its skills is meant and nobody said so,
-    ExtensionRequired where it demands an extension that the caller does not bring."""
+    ExtensionRequired where it demands an extension that the caller does not bring, ContentRefused where the message is
+    encrypted, and not for one of its keys."""
     if skill is None and Feature.PARTS not in endpoint.features:
         supported = [each.id for each in agent.card.skills]
         raise SkillNotFound(f"Name one of {agent.id}'s skills: {', '.join(supported)}.", supported=supported)
     missing = [each.uri for each in agent.card.extensions if each.required and each.uri not in asked.extensions]
     if missing:
         raise ExtensionRequired(f"{agent.id} requires the extension {', '.join(missing)}.", extensions=missing)
+    if asked.sealed:
+        _refuse_unreadable(agent, asked.message)
+
+
+def refuse_unsigned(caller: Caller, agent: Agent, arrival: Arrival) -> None:
+    """Raises SignatureRequired where the request was not signed; where nobody is asked who he is, it need not be."""
+    if not arrival.signed and not (caller.admin and caller.id == OPERATOR.id):
+        raise SignatureRequired(reason=SignatureProblem.MISSING.value, agent_id=agent.id)
 
 
 def checked(message: Message, endpoint: Endpoint, skill: Skill | None, compiled: Compiled, host: Host) -> Message:
@@ -213,6 +236,19 @@ def checked(message: Message, endpoint: Endpoint, skill: Skill | None, compiled:
         parts = (Data(value=value),)
     parts = fit_parts(parts, endpoint.features, text_only=compiled.text_only, host=host)
     return message if parts is message.parts else msgspec.structs.replace(message, parts=parts)
+
+
+def _refuse_unreadable(agent: Agent, message: Message) -> None:
+    """Raises ContentRefused where an encrypted message is not for a key that the target published."""
+    keys = sealing_keys(agent.card.keys)
+    part = sealed_part(message.parts)
+    header = None if part is None else header_of(part.value[MEMBER])
+    if not keys:
+        raise ContentRefused(f"{agent.id} has published no key to encrypt with.", reason="no_key", agent_id=agent.id)
+    if header is None or header.kid not in keys:
+        raise ContentRefused(
+            f"The message is not encrypted for a key of {agent.id}.", reason="unknown_key", keys=sorted(keys)
+        )
 
 
 def _has_file(message: Message, endpoint: Endpoint) -> bool:

@@ -1,11 +1,11 @@
 """One authentication for every dialect: a credential becomes a Caller, or a refusal.
 
 A verified credential is remembered for a minute under the SHA-256 of the header it came in; a revoked one is forgotten
-at once. The key itself is never kept, and never compared in a way that tells how much of it was right. An agent that
-connected shows the token that it got for that: it counts for its time, and no longer than the key that it came with.
+at once. The key itself is never kept, and never compared in a way that tells how much of it was right. An access token
+counts for its time, no longer than the key that it was got with, and for no more than that key may do.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from hashlib import sha256
 from hmac import compare_digest
@@ -13,12 +13,12 @@ from typing import Final
 
 from dragoman.model.call import Caller
 from dragoman.model.errors import NotAuthenticated, RateLimited
-from dragoman.model.json import JsonObject
 from dragoman.model.secret import Secret
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import Keys, StoredKey
 from dragoman.security.keys import digest, parse_key
 from dragoman.security.scopes import ALL_SCOPES
+from dragoman.security.tokens import Access
 
 REMEMBERED_S: Final = 60.0
 REMEMBERED: Final = 10_000
@@ -29,7 +29,7 @@ OPERATOR: Final = Caller(tenant=DEFAULT_TENANT, id="operator", scopes=frozenset(
 ANONYMOUS: Final = Caller(tenant=DEFAULT_TENANT, id="anonymous", anonymous=True)
 _NOBODY: Final = bytes(32)
 
-Verify = Callable[[str, datetime], JsonObject | None]  # what a token of this hub's says; None if it is none
+Verify = Callable[[str, datetime], Awaitable[Access | None]]  # what an access token says; None if it is none
 
 
 class Authenticator:
@@ -74,10 +74,27 @@ class Authenticator:
             if authorization is None:
                 return ANONYMOUS
             return await self._verified(authorization, _bearer(authorization), address)
+        if api_key.count(b".") == 2 and not self._is_admin(api_key.strip()):
+            raise NotAuthenticated("Send a token as Authorization: Bearer.", reason="not_a_key")
         caller = await self._verified(api_key, api_key.strip(), address)
         if authorization is not None and caller != await self._verified(authorization, _bearer(authorization), address):
             raise NotAuthenticated("The request has two credentials of different callers.", reason="two_credentials")
         return caller
+
+    async def client(self, client_id: str, secret: str, address: str) -> StoredKey:
+        """The key of a client that shows it to get a token: its id, and the whole of it as the secret.
+
+        Raises NotAuthenticated, RateLimited.
+        """
+        self._refuse_guessing(address, self._clock.monotonic())
+        try:
+            key = await self._key(secret)
+            if key.key_id != client_id:
+                raise NotAuthenticated("The key is not this client's.", reason="unknown_key")
+        except NotAuthenticated:
+            self.failed(address)
+            raise
+        return key
 
     def forget(self, key_id: str | None = None) -> None:
         """Forget what was verified: all, or what belongs to one key."""
@@ -92,20 +109,28 @@ class Authenticator:
         if known is not None and known[1] > now:
             return known[0]
         self._refuse_guessing(address, now)
+        memory = self._known
         caller, until = await self._look_up(credential, now)
-        if len(self._known) >= REMEMBERED:
-            self._known.clear()
-        self._known[seen] = (caller, until)
+        # If something was forgotten meanwhile, this may have been it: it is looked at again next time.
+        if memory is self._known:
+            if len(memory) >= REMEMBERED:
+                memory.clear()
+            memory[seen] = (caller, until)
         return caller
 
     async def _look_up(self, credential: bytes, now: float) -> tuple[Caller, float]:
-        if self._admin is not None and compare_digest(sha256(credential).digest(), self._admin):
+        if self._is_admin(credential):
             return Caller(
                 tenant=DEFAULT_TENANT, id="admin", scopes=frozenset(ALL_SCOPES), admin=True
             ), now + REMEMBERED_S
         text = credential.decode("ascii", "replace")
         if text.count(".") == 2:
-            return await self._agent(text, now)
+            return await self._bearer_of(text, now)
+        key = await self._key(text)
+        return caller_of(key), now + self._left_s(key)
+
+    async def _key(self, text: str) -> StoredKey:
+        """The key that was shown, which is noted as used. Raises NotAuthenticated."""
         key_id = parse_key(text)
         key = None if key_id is None else await self._keys.find_key(key_id)
         # An unknown key id costs the same comparison as a known one.
@@ -115,31 +140,38 @@ class Authenticator:
         wall = self._clock.now()
         _refuse_over(key, wall)
         await self._keys.key_used(key.key_id, wall)
-        left_s = REMEMBERED_S if key.expires_at is None else (key.expires_at - wall).total_seconds()
-        return caller_of(key), now + min(REMEMBERED_S, left_s)
+        return key
 
-    async def _agent(self, token: str, now: float) -> tuple[Caller, float]:
-        """The agent that a token of this hub's stands for."""
+    async def _bearer_of(self, token: str, now: float) -> tuple[Caller, float]:
+        """Whom an access token stands for."""
         wall = self._clock.now()
-        claims = self._verify(token, wall)
-        if claims is None:
+        access = await self._verify(token, wall)
+        if access is None:
             raise NotAuthenticated("The token is not valid, or no longer.", reason="unknown_token")
-        key_id: str | None = claims.get("key")
-        if key_id is not None:
-            key = await self._keys.find_key(key_id)
+        scopes, allow, left_s = frozenset(access.scope.split()), (), access.exp - wall.timestamp()
+        if access.client_id is not None:
+            key = await self._keys.find_key(access.client_id)
             if key is None:
                 raise NotAuthenticated("The key was revoked.", reason="revoked")
             _refuse_over(key, wall)
-        agent_id: str = claims["sub"]
+            scopes, allow, left_s = scopes & frozenset(key.scopes), key.allow, min(left_s, self._left_s(key))
         caller = Caller(
-            tenant=claims["tenant"],
-            id=agent_id,
-            agent_id=agent_id,
-            scopes=frozenset(claims["scope"].split()),
-            key_id=key_id,
-            allow=tuple(claims.get("allow", ())),
+            tenant=access.tid,
+            id=access.sub,
+            agent_id=access.agent_id,
+            scopes=scopes,
+            key_id=access.client_id,
+            allow=allow,
         )
-        return caller, now + min(REMEMBERED_S, claims["exp"] - wall.timestamp())
+        return caller, now + min(REMEMBERED_S, left_s)
+
+    def _left_s(self, key: StoredKey) -> float:
+        """How long a key that was just verified may be remembered."""
+        ends = [at for at in (key.expires_at, key.revoked_at) if at is not None]
+        return min([REMEMBERED_S, *((at - self._clock.now()).total_seconds() for at in ends)])
+
+    def _is_admin(self, credential: bytes) -> bool:
+        return self._admin is not None and compare_digest(sha256(credential).digest(), self._admin)
 
     def _refuse_guessing(self, address: str, now: float) -> None:
         count, since = self._failures.get(address, (0, now))

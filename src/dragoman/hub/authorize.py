@@ -29,6 +29,7 @@ from dragoman.model.operations import (
     ReportTask,
     SendTask,
     SetCallback,
+    Signed,
     Unreadable,
     WatchChanges,
 )
@@ -55,6 +56,7 @@ NEEDED: Final[Mapping[type[Operation], str | None]] = {
     GetCard: None,
     ListVersions: None,
     Ping: None,
+    Signed: None,  # what is asked in it is looked at in its turn
     Unreadable: None,
 }
 # What a caller without a credential may try; each of them looks at the agent before it answers.
@@ -72,7 +74,10 @@ def authorize(caller: Caller, operation: Operation) -> None:
         if not public and type(operation) not in ANONYMOUS_MAY:
             raise NotAuthenticated
         return
-    need = NEEDED[type(operation)]
+    try:
+        need = NEEDED[type(operation)]
+    except KeyError:
+        raise NotAuthorized("Nobody may do that here.") from None
     if isinstance(operation, ReportTask) and operation.cancels and CALL in caller.scopes:
         return  # Whoever gave a task may take it back.
     if need is not None and need not in caller.scopes:
@@ -93,7 +98,7 @@ def authorize_call(caller: Caller, agent: Agent, skill: Skill | None) -> None:
         missing = tuple(scope for scope in wanted if scope not in caller.scopes)
         if missing:
             raise lacking(caller, missing)
-    if caller.allow and not allows(caller.allow, agent.id, skill.id if skill else ""):
+    if caller.allow and not allows(caller.allow, agent.id, skill.id if skill else None):
         raise NotAuthorized(
             f"This key may not use {skill.id if skill else 'this skill'} of {agent.id}.", allowed=list(caller.allow)
         )

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from dragoman.hub.acts import act_of
 from dragoman.hub.authorize import lacking
 from dragoman.model.call import Caller
 from dragoman.model.errors import NotFound
@@ -39,30 +40,34 @@ class DeliveryDesk:
         """A page of the deliveries that the caller may see. Raises NotAuthorized, BadParams."""
         return await self._store.list_deliveries(_scope(caller), query)
 
-    async def replay(self, caller: Caller, ids: Sequence[str]) -> Replayed:
+    async def replay(self, caller: Caller, ids: Sequence[str], request_id: str | None = None) -> Replayed:
         """Send these once more; those that the caller may not see are left out. Raises NotAuthorized."""
-        found = await self._store.replay(_scope(caller), ids)
+        act = act_of(caller, "delivery.replayed", "", request_id)  # of what, the store knows
+        found = await self._store.replay(_scope(caller), ids, act)
         self._due()
         return Replayed(deliveries=tuple(found))
 
-    async def replay_one(self, caller: Caller, delivery_id: str) -> Delivery:
+    async def replay_one(self, caller: Caller, delivery_id: str, request_id: str | None = None) -> Delivery:
         """Send one once more. Raises NotAuthorized, NotFound."""
-        found = (await self.replay(caller, (delivery_id,))).deliveries
+        found = (await self.replay(caller, (delivery_id,), request_id)).deliveries
         if not found:
             raise _unknown(delivery_id)
         return found[0]
 
-    async def replay_page(self, caller: Caller, query: DeliveryQuery) -> Replayed:
+    async def replay_page(self, caller: Caller, query: DeliveryQuery, request_id: str | None = None) -> Replayed:
         """Send a page of those that were given up once more. Raises NotAuthorized, BadParams."""
         wanted = tuple(state for state in GIVEN_UP if state in (query.states or GIVEN_UP))
         page = await self._store.list_deliveries(_scope(caller), msgspec.structs.replace(query, states=wanted))
-        found = await self.replay(caller, [one.id for one in page.deliveries])
+        found = await self.replay(caller, [one.id for one in page.deliveries], request_id)
         return Replayed(deliveries=found.deliveries, cursor=page.cursor)
 
-    async def switch(self, caller: Caller, delivery_id: str, *, enabled: bool) -> Delivery:
+    async def switch(
+        self, caller: Caller, delivery_id: str, *, enabled: bool, request_id: str | None = None
+    ) -> Delivery:
         """Enable or disable a delivery's address. Raises NotAuthorized, NotFound."""
         reason = None if enabled else f"disabled by {caller.name}"
-        found = await self._store.switch_receiver(_scope(caller), delivery_id, reason, self._clock.now())
+        act = act_of(caller, "receiver.enabled" if enabled else "receiver.disabled", delivery_id, request_id)
+        found = await self._store.switch_receiver(_scope(caller), delivery_id, reason, self._clock.now(), act)
         if found is None:
             raise _unknown(delivery_id)
         return found

@@ -14,6 +14,7 @@ from dragoman.hub.rate import rate
 from dragoman.hub.reader import Reader
 from dragoman.hub.registry import Registry
 from dragoman.hub.reports import Reports
+from dragoman.hub.senders import Senders
 from dragoman.hub.sending import Sending, stream_of
 from dragoman.hub.tasks import TaskBook, scope_of
 from dragoman.hub.watching import Watching
@@ -45,11 +46,13 @@ from dragoman.model.operations import (
     ReportTask,
     SendTask,
     SetCallback,
+    Signed,
     Unreadable,
     WatchChanges,
 )
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.observe.noticed import Noticed
 from dragoman.ports.bus import Bus, mail_topic
 from dragoman.ports.store import Store
 
@@ -71,7 +74,10 @@ class Hub:
         reports: Reports,
         watching: Watching,
         happenings: Happenings,
+        senders: Senders,
+        noticed: Noticed,
     ) -> None:
+        self._noticed = noticed
         self._store = store
         self._bus = bus
         self._registry = registry
@@ -81,6 +87,7 @@ class Hub:
         self._reports = reports
         self._watching = watching
         self._happenings = happenings
+        self._senders = senders
 
     def handle(self, caller: Caller, operation: Operation, arrival: Arrival) -> Awaitable[Answer]:
         """The answer to one operation. Raises DragomanError and its subclasses, at once or when awaited."""
@@ -111,11 +118,13 @@ class Hub:
             case ListVersions(agent=agent):
                 return self._registry.versions(caller, agent)
             case RegisterAgent():
-                return self._registry.register(caller, operation)
+                return self._registry.register(caller, operation, arrival.request_id)
             case ChangeAgent():
-                return self._registry.change(caller, operation)
+                return self._registry.change(caller, operation, arrival.request_id)
             case Ping():
                 return self._pong(caller, operation)
+            case Signed():
+                return self._signed(caller, operation, arrival)
             case Unreadable(error=error):
                 # A copy: raised itself it would hold this frame, which holds the operation, which holds it.
                 raise copy(error)
@@ -131,6 +140,10 @@ class Hub:
                 )
             case _ as never:
                 assert_never(never)
+
+    async def _signed(self, caller: Caller, asked: Signed, arrival: Arrival) -> Answer:
+        """What a signed message asks, if its signature is right."""
+        return await self.handle(caller, asked.operation, await self._senders.proven(caller, asked, arrival))
 
     async def _follow(self, caller: Caller, asked: FollowTask) -> Stream:
         task = await self._task(caller, asked.task_id, asked.agent, alias=asked.alias)
@@ -188,8 +201,11 @@ class Hub:
         return Mail(messages=tuple(body for _, body in found), cursor=found[-1][0] if found else asked.after)
 
     async def _pong(self, caller: Caller, asked: Ping) -> Pong:
+        if asked.sender is not None:
+            await self._registry.speaking(caller, asked.sender, registered=True)
         if asked.agent is not None and not self._registry.is_hub(asked.agent):
             await self._registry.resolve(caller, asked.agent)
+        self._noticed.note("ping", caller=caller.name, sender=asked.sender, agent=asked.agent)
         return Pong(nonce=asked.nonce, echo=asked.echo)
 
 

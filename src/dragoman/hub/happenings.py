@@ -31,7 +31,8 @@ MOST_BYTES: Final = 1024 * 1024  # of what is new in them
 MOST_MISSED: Final = 1000  # tasks, and agents, of which one who comes back is told
 # A change is written a little after the time it bears: what may have been on its way then is told again.
 ON_ITS_WAY: Final = timedelta(seconds=5)
-_UNSEEN: Final = frozenset({AgentStatus.PAUSED, AgentStatus.REMOVED})  # not among the agents that are found
+# Not among the agents that are found.
+_UNSEEN: Final = frozenset({AgentStatus.PAUSED, AgentStatus.QUARANTINED, AgentStatus.REMOVED})
 
 Key = TypeVar("Key", str, Scope)
 

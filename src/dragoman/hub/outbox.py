@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from dragoman.hub.callback_secrets import CallbackSecrets
 from dragoman.hub.key_ring import KeyRing
 from dragoman.hub.lanes import Lane, Lanes, origin_of
 from dragoman.hub.registry import Registry
@@ -52,12 +53,22 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
 class Outbox:
     """Delivers notices."""
 
-    def __init__(self, *, store: Store, clock: Clock, registry: Registry, courier: Courier, keys: KeyRing) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        registry: Registry,
+        courier: Courier,
+        keys: KeyRing,
+        secrets: CallbackSecrets,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._registry = registry
         self._courier = courier
         self._keys = keys
+        self._secrets = secrets
         self._lanes = Lanes()
 
     async def deliver(self, job: Job) -> None:
@@ -133,8 +144,9 @@ class Outbox:
         task, url = ready.task, ready.url
         try:
             secret = await self._keys.caller_secret(task.tenant, task.caller_id)
+            callback = self._secrets.revealed(ready.callback, task)
             told = await self._courier.notify(
-                ready.callback, task, ready.happened, url=url, recipient=ready.recipient, secret=secret
+                callback, task, ready.happened, url=url, recipient=ready.recipient, secret=secret
             )
         except Exception:  # a notice that cannot be made must not hold its line for ever
             LOG.exception("a notice broke", extra={"fields": {"call_id": task.id}})

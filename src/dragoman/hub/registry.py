@@ -12,12 +12,15 @@ import msgspec
 from dragoman import __version__
 from dragoman.dialects.text import ID_GRAMMAR
 from dragoman.dialects.uuids import is_uuid4
+from dragoman.hub.acts import act_of, act_of_hub
 from dragoman.hub.authenticate import ANONYMOUS, DEFAULT_TENANT, OPERATOR
 from dragoman.hub.authorize import may_change
-from dragoman.hub.key_ring import KEY_PREFIX, KeyRing
+from dragoman.hub.card_hygiene import cleaned
+from dragoman.hub.card_trust import CardJudge, Fetch, Judged, SignedForms, approved, is_same_card
+from dragoman.hub.key_ring import KEY_PREFIX, KeyRing, require_admin
 from dragoman.hub.validate import compile_skill
-from dragoman.model.agent import Agent, AgentCard, AgentStatus, Binding, Endpoint, RateLimits
-from dragoman.model.answers import AgentPage, Card, Registered, Versions
+from dragoman.model.agent import Agent, AgentCard, AgentStatus, Binding, CardTrust, Endpoint, RateLimits, Trust
+from dragoman.model.answers import AgentPage, Card, Registered, SignsCards, Versions
 from dragoman.model.call import Caller
 from dragoman.model.errors import (
     AgentNotFound,
@@ -49,6 +52,14 @@ RESERVED_IDS: Final = frozenset({"connect", "calls", "admin", HUB_ID, OPERATOR.i
 CardReader = Callable[[JsonObject, str | None], AgentCard]
 
 
+class Came(msgspec.Struct, frozen=True, kw_only=True):
+    """The card of a registration; where it is by a URL, where it was found and what else was seen."""
+
+    card: AgentCard
+    found_at: str | None = None
+    probe: JsonObject | None = None
+
+
 class Registry:
     """Agents, for those who call them and those who own them."""
 
@@ -66,9 +77,14 @@ class Registry:
         hub_uuid: str,
         protected: bool,
         default_agent: str | None,
+        fetch: Fetch,
+        signed_forms: Mapping[str, SignedForms],
+        signer: SignsCards,
         root_agent: str | None = None,
+        most_agents: int | None = None,
     ) -> None:
         self._store = store
+        self._most_agents = most_agents  # of each tenant
         self._courier = courier
         self._clock = clock
         self._keys = keys
@@ -80,6 +96,8 @@ class Registry:
         self._protected = protected
         self._default_agent = root_agent or default_agent
         self._root_agent = root_agent
+        self._signer = signer
+        self._judge = CardJudge(fetch=fetch, read_card=read_card, forms=signed_forms)
         self._started_at = clock.now()
         self._cache: dict[tuple[str, str], Agent] = {}
 
@@ -118,17 +136,19 @@ class Registry:
         """The caller as the agent it says it is, if it may speak for that one.
 
         Raises CapabilityMismatch, AgentNotFound where only a registered one will do: a UUID that nobody has passes
-        where nobody is asked who he is.
+        where nobody is asked who he is, and is nobody's to speak for elsewhere.
         """
         try:
             agent = await self.resolve(caller, sender)
         except AgentNotFound:
-            if registered and (self._protected or not is_uuid4(sender)):
+            if registered and (caller.anonymous or not is_uuid4(sender)):
                 raise
-            return caller  # A name of the caller's own: nobody is harmed by it.
-        if agent.id == caller.agent_id:
+            if not registered or not self._protected:
+                return caller  # A name of the caller's own: nobody is harmed by it.
+            agent = None
+        if agent is not None and agent.id == caller.agent_id:
             return caller
-        if not may_change(caller, agent):
+        if agent is None or not may_change(caller, agent):
             raise CapabilityMismatch(f"This key may not speak for {sender}.", sender=sender)
         return msgspec.structs.replace(caller, agent_id=agent.id)
 
@@ -183,16 +203,20 @@ class Registry:
         agent = await self.resolve(caller, name)
         if agent.private and caller.anonymous:
             raise AgentNotFound(f"There is no agent {name!r}.", agent_id=name)
-        return self._card(agent, owner=may_change(caller, agent))
+        owner = may_change(caller, agent)
+        if agent.status is AgentStatus.QUARANTINED and not owner:
+            raise AgentUnavailable(in_quarantine(agent), reason="quarantined", agent_id=agent.id)
+        return self._card(agent, owner=owner)
 
     async def versions(self, caller: Caller, name: str) -> Versions:
         """The versions of an agent's card. Raises AgentNotFound."""
         agent = await self.resolve(caller, name)
         return Versions(agent_id=agent.id, versions=tuple(await self._store.versions(caller.tenant, agent.id)))
 
-    async def register(self, caller: Caller, asked: RegisterAgent) -> Registered:
-        """Take an agent in, or replace its card. Raises BadParams, NotAuthorized."""
-        card, probe = await self._card_of(asked)
+    async def register(self, caller: Caller, asked: RegisterAgent, request_id: str | None = None) -> Registered:
+        """Take an agent in, or replace its card. Raises BadParams, NotAuthorized, RateLimited beyond the quota."""
+        came = await self._card_of(asked)
+        card = came.card
         if self._root_agent is not None and card.id != self._root_agent:
             raise NotSupported(
                 f"This is the server of one agent, {self._root_agent}: register {card.id} at a hub.", agent_id=card.id
@@ -200,14 +224,16 @@ class Registry:
         known = await self._store.find_agent(caller.tenant, card.id)
         if known is not None and not may_change(caller, known):
             raise NotAuthorized(f"The id {card.id} belongs to another key.", agent_id=card.id)
+        judged = await self._judged(caller.tenant, came, asked.card_keys, known)
         now = self._clock.now()
-        agent = _registered(card, known, caller, asked, now, self._new_uuid)
-        agent = msgspec.structs.replace(agent, probe=probe)
+        agent = _registered(judged.card, known, caller, asked, now, self._new_uuid)
+        agent = self._standing(msgspec.structs.replace(agent, probe=came.probe), judged.trust)
         _refuse_open_with_scopes(agent)
         if asked.credentials is not None:
             # First: were they refused afterwards, the agent would stand there and its token be lost.
             await self._courier.keep_credentials(agent, asked.credentials)
-        stored = await self._store.register(Registration(agent=agent))
+        act = act_of(caller, "agent.registered", f"{agent.id}@{agent.card.version}", request_id)
+        stored = await self._store.register(Registration(agent=agent, act=act, most=self._most_agents))
         if isinstance(stored, Taken):
             raise NotAuthorized(f"The id {stored.name} belongs to another key.", agent_id=stored.name)
         self.forget(stored.agent.id)
@@ -221,6 +247,8 @@ class Registry:
             name=f"agent {card.id}",
             scopes=(CALL, RECEIVE, REGISTER),
             agent_id=card.id,
+            by=caller,
+            request_id=request_id,
         )
         return Registered(
             agent=stored.agent,
@@ -236,28 +264,38 @@ class Registry:
         Raises BadParams, NotAuthorized.
         """
         known = await self._store.find_agent(caller.tenant, card.id)
-        if known is not None and known.id == card.id and known.card == card and may_change(caller, known):
+        same = known is not None and known.id == card.id and known.card == cleaned(card)
+        if known is not None and same and may_change(caller, known):
             return known
         return (await self.register(caller, RegisterAgent(card=card))).agent
 
-    async def change(self, caller: Caller, asked: ChangeAgent) -> Card:
+    async def change(self, caller: Caller, asked: ChangeAgent, request_id: str | None = None) -> Card:
         """Pause, resume or remove an agent, or change its marks. Raises AgentNotFound, NotAuthorized, BadParams."""
         agent = await self.resolve(caller, asked.agent_id)
         if not may_change(caller, agent):
             raise NotAuthorized(f"{agent.id} belongs to another key.", agent_id=agent.id)
         if asked.status is AgentStatus.REMOVED and agent.id == self._root_agent:
             raise NotSupported(f"This is the server of {agent.id}: stop it instead.", agent_id=agent.id)
+        if asked.approve:
+            agent = await self._approve(caller, agent, request_id)
+        elif agent.status is AgentStatus.QUARANTINED and asked.status in (AgentStatus.ACTIVE, AgentStatus.PAUSED):
+            raise NotAuthorized(in_quarantine(agent), agent_id=agent.id, reason="quarantined")
         if asked.open:
             _refuse_open_with_scopes(msgspec.structs.replace(agent, open=True))
         if asked.card is not None:
             card = msgspec.structs.replace(asked.card, id=agent.id)
-            agent = (await self.register(caller, RegisterAgent(card=card))).agent
+            agent = (await self.register(caller, RegisterAgent(card=card), request_id)).agent
         if asked.credentials is not None:
             await self._courier.keep_credentials(agent, asked.credentials)
         if asked.probe:
             agent = await self.look_again(agent.tenant, agent.id)
         changed = await self._store.change_agent(
-            agent.tenant, agent.id, asked.status, open_=asked.open, private=asked.private
+            agent.tenant,
+            agent.id,
+            asked.status,
+            open_=asked.open,
+            private=asked.private,
+            act=act_of(caller, _action(asked), agent.id, request_id),
         )
         self.forget(agent.id)
         if changed is None:
@@ -284,10 +322,19 @@ class Registry:
             # Whoever registered it meanwhile knows better.
             raise AgentUnavailable(f"{agent_id} was changed while it was looked at.", agent_id=agent_id)
         changes: JsonObject = {"probe": seen.probe}
-        if endpoints and endpoints != agent.card.endpoints:
+        trust = agent.trust
+        if trust.key is not None and seen.body is not None:
+            shown = cleaned(msgspec.structs.replace(seen.card, id=agent.id), seen.body)
+            judged = await self._judge.judge(shown, trust, found_at=seen.found_at)
+            trust, endpoints = judged.trust, judged.card.endpoints
+        elif trust.level is Trust.UNVERIFIED and is_same_card(agent.card, seen.body):
+            trust = msgspec.structs.replace(trust, level=Trust.ENDPOINT)
+        if endpoints and endpoints != agent.card.endpoints and not trust.doubt:
             card = msgspec.structs.replace(agent.card, endpoints=endpoints)
             changes |= {"card": card, "updated_at": self._clock.now()}
-        stored = await self._store.register(Registration(agent=msgspec.structs.replace(agent, **changes)))
+        agent = self._standing(msgspec.structs.replace(agent, **changes), trust)
+        act = act_of_hub("agent.probed", agent.id, agent.tenant)
+        stored = await self._store.register(Registration(agent=agent, act=act))
         self.forget(agent_id)
         return agent if isinstance(stored, Taken) else stored.agent
 
@@ -324,11 +371,15 @@ class Registry:
             registered_at=self._started_at,
             updated_at=at,
         )
-        return Card(agent=hub, protected=self._protected, is_hub=True)
+        return Card(agent=hub, protected=self._protected, is_hub=True, signer=self._signer)
 
     def _card(self, agent: Agent, *, owner: bool) -> Card:
         return Card(
-            agent=agent, owner=owner, protected=self._needs_credential(agent), at_root=agent.id == self._root_agent
+            agent=agent,
+            owner=owner,
+            protected=self._needs_credential(agent),
+            at_root=agent.id == self._root_agent,
+            signer=self._signer,
         )
 
     def _needs_credential(self, agent: Agent) -> bool:
@@ -352,12 +403,43 @@ class Registry:
         self._cache[tenant, name] = agent
         return agent
 
-    async def _card_of(self, asked: RegisterAgent) -> tuple[AgentCard, JsonObject | None]:
-        """The card of a registration, and what was seen where it is by a URL."""
+    async def _judged(self, tenant: str, came: Came, keys: tuple[JsonObject, ...], known: Agent | None) -> Judged:
+        """What the card of a registration is worth; a removed agent's key counts as long as its tombstone."""
+        before = known or await self._store.find_agent(tenant, came.card.id, removed=True)
+        trust = CardTrust() if before is None else before.trust
+        return await self._judge.judge(came.card, trust, found_at=came.found_at, keys=keys)
+
+    def _standing(self, agent: Agent, trust: CardTrust) -> Agent:
+        """The agent as its card is worth; in doubt it is quarantined, and stays so whatever it shows next.
+
+        Where nobody is asked who he is, everybody is the administrator who would have to approve.
+        """
+        if trust.doubt and not self._protected:
+            trust = approved(trust)
+        status = AgentStatus.QUARANTINED if trust.doubt else agent.status
+        return msgspec.structs.replace(agent, trust=trust, status=status)
+
+    async def _approve(self, caller: Caller, agent: Agent, request_id: str | None) -> Agent:
+        """Let an administrator end the doubt about an agent's card. Raises NotAuthorized, BadParams."""
+        require_admin(caller)
+        known = await self._store.find_agent(agent.tenant, agent.id)
+        if known is None or known.status is not AgentStatus.QUARANTINED:
+            raise BadParams(f"{agent.id} is not quarantined.", agent_id=agent.id)
+        changed = msgspec.structs.replace(
+            known, status=AgentStatus.ACTIVE, trust=approved(known.trust), updated_at=self._clock.now()
+        )
+        act = act_of(caller, "agent.approved", f"{agent.id}@{known.card.version}", request_id)
+        stored = await self._store.register(Registration(agent=changed, act=act))
+        self.forget(agent.id)
+        return changed if isinstance(stored, Taken) else stored.agent
+
+    async def _card_of(self, asked: RegisterAgent) -> Came:
+        """The card of a registration, clean and such that it can be called."""
         probe: JsonObject | None = None
+        came, found_at = asked.came, None
         if asked.url is not None:
             seen = await self._courier.examine(asked.url, asked.dialect, credentials=asked.credentials)
-            card, probe = seen.card, seen.probe
+            card, probe, came, found_at = seen.card, seen.probe, seen.body, seen.found_at
         elif asked.any_card is not None:
             card = self._read_card(asked.any_card, asked.dialect)
         elif asked.card is not None:
@@ -368,7 +450,8 @@ class Registry:
             card = msgspec.structs.replace(card, id=_given_id(asked.id))
         if card.id in RESERVED_IDS or card.id.startswith(KEY_PREFIX):
             raise BadParams(f"id: {card.id} is reserved", errors=[{"path": "id", "message": "reserved"}])
-        if card.original is not None and len(card.original.body) > self._max_card:
+        card = cleaned(card, came)
+        if card.original is not None and len(card.original.as_it_came) > self._max_card:
             raise TooLarge(f"agent_card: larger than {self._max_card} bytes", limit=self._max_card)
         for skill in card.skills:
             compile_skill(card, skill)
@@ -382,11 +465,32 @@ class Registry:
         for endpoint in callable_ones:
             if endpoint.url is not None:
                 await self._courier.may_dial(endpoint.url)
-        return card, probe
+        return Came(card=card, found_at=found_at, probe=probe)
 
     def _scope(self, caller: Caller) -> Scope:
         tenant = DEFAULT_TENANT if caller.anonymous else caller.tenant
         return Scope(tenant=tenant, principal=None if caller.admin else caller.id)
+
+
+def _action(asked: ChangeAgent) -> str:
+    """What a change is, in the audit's words."""
+    match asked.status:
+        case AgentStatus.REMOVED:
+            return "agent.removed"
+        case AgentStatus.PAUSED:
+            return "agent.paused"
+        case AgentStatus.ACTIVE:
+            return "agent.resumed"
+        case _:
+            return "agent.changed"
+
+
+def in_quarantine(agent: Agent) -> str:
+    """Why nobody can call an agent whose card is in doubt, and who can change that."""
+    return (
+        f"{agent.id} is quarantined: {agent.trust.doubt}. An administrator approves it with "
+        f"`dragoman agents approve {agent.id}`."
+    )
 
 
 def _url_of(agent: Agent) -> str | None:

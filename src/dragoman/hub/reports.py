@@ -55,7 +55,8 @@ class Reports:
         """The task that the one who gave it calls so, or that one of its messages made."""
         principals = [caller.id]
         with contextlib.suppress(AgentNotFound):
-            principals.append((await self._registry.resolve(caller, giver)).id)
+            known = await self._registry.resolve(caller, giver)
+            principals += [known.id, known.owner_id]  # its own key gave the task, or that of its owner
         for principal in principals:
             one = Caller(tenant=caller.tenant, id=principal)
             task = await self._tasks.by_alias(one, giver, asked.task_id)
@@ -87,7 +88,7 @@ class Reports:
         if not legal(task.state, asked.events):
             LOG.info("a report came too late", extra={"fields": {"call_id": task.id, "sender": asked.sender}})
             return Noted(task=task, applied=False)
-        skill = None if task.skill is None else agent.card.skill(task.skill)
+        skill = None if task.skill is None or asked.sealed else agent.card.skill(task.skill)
         compiled = None if skill is None else self._schemas.of(agent, skill)
         grown = await self._tasks.record(task, asked.events, compiled, once)
         return Noted(task=grown, applied=grown.last_seq > task.last_seq)

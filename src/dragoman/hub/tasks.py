@@ -11,12 +11,13 @@ from typing import Final
 
 import msgspec
 
+from dragoman.hub.callback_secrets import CallbackSecrets
 from dragoman.hub.grants import grant
 from dragoman.hub.owed import owed
 from dragoman.hub.validate import Compiled
 from dragoman.model.call import AdmittedCall, Caller, OpenedCall
 from dragoman.model.callbacks import Callback, Tells
-from dragoman.model.errors import BadAgentReply, IdempotencyConflict, TaskFinished, TaskNotFound
+from dragoman.model.errors import BadAgentReply, IdempotencyConflict, RateLimited, TaskFinished, TaskNotFound
 from dragoman.model.events import Logged, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.lifecycle import fold, legal, output_of
 from dragoman.model.objects import answer_object
@@ -57,12 +58,16 @@ class TaskBook:
         owner: Owner,
         keep_h: float,
         owing: Callable[[], None],
+        secrets: CallbackSecrets,
+        over_quota: Callable[[str], RateLimited | None] = lambda _: None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._keep = timedelta(hours=keep_h)
         self._call_job = NewJob(queue=CALLS, owner=owner)
         self._owing = owing  # told when a callback has to be delivered
+        self._secrets = secrets
+        self._over_quota = over_quota  # why a tenant may open no more calls now, if it may not
         self.live: dict[str, Task] = {}  # tasks this replica carries now
 
     async def open(self, call: AdmittedCall, once: Once | None = None, *, claimed: bool = False) -> OpenedCall | Task:
@@ -71,11 +76,17 @@ class TaskBook:
         `claimed`: nobody waits for it, and it is carried here all the same. A call that steps follow is opened with the
         job of the whole, which keeps on whose behalf it goes on.
 
-        Raises IdempotencyConflict, Overloaded.
+        Raises IdempotencyConflict, RateLimited beyond the tenant's quota, Overloaded.
         """
         asked, task = call.operation, call.task
         if asked.continues is not None:
             return await self._continue(call)
+        over = self._over_quota(task.tenant) if once is None else None  # A step belongs to a call that was taken.
+        if over is not None:
+            repeated = await self.repeated(call.caller, asked)
+            if repeated is None:
+                raise over
+            return repeated
         once = once or self._once(call)
         if once is not None and once.scope == REQUEST:
             known = await self._store.find_once(task.tenant, once.principal, REQUEST, once.key)
@@ -83,6 +94,8 @@ class TaskBook:
                 found = await self._first(call.caller, known[0])
                 if found is not None:
                     return found
+        if asked.callback is not None:
+            task = self._with_hidden(task, asked.callback)
         accepted = asked.wait is Wait.NONE or bool(asked.then)
         opening = Opening(
             task=task,
@@ -130,7 +143,7 @@ class TaskBook:
     async def watch(self, task: Task, change: Callable[[tuple[Callback, ...]], tuple[Callback, ...]]) -> Task:
         """The task with other callbacks, once they are on disk; of an ended task it is only noted who they are."""
         while True:
-            callbacks = change(task.callbacks)
+            callbacks = tuple(self._secrets.hidden(each, task) for each in change(task.callbacks))
             if not task.ended:
                 grown = await self.record(task, (Watched(at=self._clock.now(), callbacks=callbacks),))
                 if not grown.ended or grown.callbacks == callbacks:
@@ -199,12 +212,18 @@ class TaskBook:
         if callback is not None:
             # It takes the place of the one of its kind.
             others = (known for known in task.callbacks if known.dialect != callback.dialect)
-            events.insert(0, Watched(at=now, callbacks=(*others, callback)))
+            events.insert(0, Watched(at=now, callbacks=(*others, self._secrets.hidden(callback, task))))
         task = await self.record(task, events)
         if task.state is not TaskState.WORKING:
             raise TaskFinished(f"{task.id} takes no more messages.", call_id=task.id, state=task.state.value)
         self.live[task.id] = task
         return OpenedCall(call=call, task=task, attempt=task.attempt + 1)
+
+    def _with_hidden(self, task: Task, callback: Callback) -> Task:
+        """The task as it is stored: no secret of its callback in clear, where it is asked for included."""
+        hidden = self._secrets.hidden(callback, task)
+        asked = msgspec.structs.replace(task.asked, callback=hidden)
+        return msgspec.structs.replace(task, asked=asked, callbacks=(hidden,))
 
     async def _first(self, caller: Caller, task_id: str) -> Task | None:
         return await self._store.load(scope_of(caller), task_id)
@@ -229,7 +248,7 @@ class TaskBook:
 def _worker_job(call: AdmittedCall) -> NewJob:
     rank = -float(call.operation.priority)
     if call.operation.then:
-        return NewJob(queue=WORKFLOWS, payload=grant(call.caller), rank=rank)
+        return NewJob(queue=WORKFLOWS, payload=grant(call.caller, signed=call.signed), rank=rank)
     return NewJob(queue=CALLS, rank=rank)
 
 
@@ -252,6 +271,7 @@ def digest_of(asked: SendTask) -> bytes:
         idempotency_key=None,
         request_id=None,
         after=None,
+        signature=None,
     )
     return sha256(_encode(same)).digest()
 

@@ -11,7 +11,7 @@ import msgspec
 
 from dragoman.model.agent import Agent, AgentCard, Skill
 from dragoman.model.errors import BadParams
-from dragoman.model.json import Json, JsonObject, is_array, is_object
+from dragoman.model.json import Json, JsonObject, is_deeper, is_object
 
 MAX_SCHEMA_BYTES: Final = 64 * 1024
 MAX_SCHEMA_DEPTH: Final = 32
@@ -78,7 +78,7 @@ def _checker(schema: JsonObject, skill: Skill, field: str) -> Callable[[Json], l
     path = f"agent_card.skills.{skill.id}.{field}"
     if len(msgspec.json.encode(schema)) > MAX_SCHEMA_BYTES:
         raise _bad(path, "larger than 64 KiB")
-    if _deeper(schema, MAX_SCHEMA_DEPTH):
+    if is_deeper(schema, MAX_SCHEMA_DEPTH):
         raise _bad(path, "nested deeper than 32 levels")
     try:
         validator = jsonschema_rs.validator_for(
@@ -133,17 +133,6 @@ def _defaults(schema: JsonObject) -> JsonObject:
         elif inner := _defaults(kind):
             found[name] = _Nested(inner)
     return found
-
-
-def _deeper(value: Json, levels: int) -> bool:
-    if levels < 0:
-        return True
-    inner: list[Json] = []
-    if is_object(value):
-        inner = list(value.values())
-    elif is_array(value):
-        inner = value
-    return any(_deeper(item, levels - 1) for item in inner if isinstance(item, dict | list))
 
 
 def _bad(path: str, message: str) -> BadParams:

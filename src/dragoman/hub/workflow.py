@@ -22,7 +22,7 @@ import msgspec
 from dragoman.hub.admission import Admission
 from dragoman.hub.cancel import Canceller
 from dragoman.hub.follow import until_settled
-from dragoman.hub.grants import read_grant
+from dragoman.hub.grants import read_grant, was_signed
 from dragoman.hub.step_calls import (
     Stage,
     StepCall,
@@ -72,6 +72,7 @@ class _Run(msgspec.Struct, kw_only=True):
 
     first: Task
     caller: Caller
+    signed: bool  # the request that made it was
     deadline: float  # monotonic
     open: list[Task] = []  # the calls of the present stage
     ended: list[Task] = []  # those of the stages before
@@ -118,7 +119,7 @@ class Workflows:
             return
         left_s = 0.0 if first.deadline is None else (first.deadline - self._clock.now()).total_seconds()
         deadline = self._clock.monotonic() + left_s
-        run = _Run(first=first, caller=read_grant(job.payload), deadline=deadline)
+        run = _Run(first=first, caller=read_grant(job.payload), signed=was_signed(job.payload), deadline=deadline)
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._settled(first, deadline))
             try:
@@ -192,6 +193,7 @@ class Workflows:
             dialect=first.dialect,
             trace=trace_below(first.trace, call.call_id),
             since=clock.monotonic(),
+            signed=run.signed,
         )
         asked = asked_of(first, call, run.results, timeout_s=left_s, most_bytes=self._most_bytes)
         admitted = await self._admission.admit(run.caller, asked, arrival, first)

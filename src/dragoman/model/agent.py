@@ -36,7 +36,16 @@ class AgentStatus(StrEnum):
     ACTIVE = "active"
     PAUSED = "paused"
     UNREACHABLE = "unreachable"
+    QUARANTINED = "quarantined"  # its card is in doubt, and an administrator has not approved it yet
     REMOVED = "removed"
+
+
+class Trust(StrEnum):
+    """How far an agent's card is vouched for."""
+
+    UNVERIFIED = "unverified"
+    ENDPOINT = "endpoint"  # the endpoint that is called serves this card
+    SIGNED = "signed"  # it bears a signature that holds
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -113,10 +122,16 @@ class Extension(_Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Original(_Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A card as it came: which dialect, and the very bytes."""
+    """A card as it came: which dialect, its JSON fit to be shown, and the very bytes where those are others."""
 
     dialect: str
     body: bytes
+    verbatim: bytes | None = None
+
+    @property
+    def as_it_came(self) -> bytes:
+        """The bytes that were sent to the hub, for those who check signatures."""
+        return self.body if self.verbatim is None else self.verbatim
 
 
 class AgentCard(_Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -167,6 +182,19 @@ class AgentFigures(_Record, frozen=True, kw_only=True, omit_defaults=True):
     availability: float = 1.0
 
 
+class CardTrust(_Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent's card was found to be worth, and the key that signs it from now on.
+
+    In `doubt`, what is `offered` takes the place of the key once an administrator approves; none: no key does.
+    """
+
+    level: Trust = Trust.UNVERIFIED
+    key: JsonObject | None = None  # the public JWK that signed the first signed card, and has to sign all later ones
+    by: str = ""  # whose key it is: the origin that publishes it, or who gave it
+    offered: JsonObject | None = None
+    doubt: str = ""  # why the agent is quarantined
+
+
 class Agent(_Record, frozen=True, kw_only=True, omit_defaults=True):
     """A registered agent: its card, whose it is, and how it stands."""
 
@@ -183,8 +211,14 @@ class Agent(_Record, frozen=True, kw_only=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
     figures: AgentFigures = AgentFigures()
     probe: JsonObject | None = None  # what the hub saw when it last looked at the agent's URL
+    trust: CardTrust = CardTrust()
 
     @property
     def id(self) -> str:
         """The id callers use."""
         return self.card.id
+
+    @property
+    def trusted(self) -> Trust:
+        """How far its card is vouched for; not at all while it is in doubt."""
+        return Trust.UNVERIFIED if self.trust.doubt else self.trust.level

@@ -1,6 +1,6 @@
 """What the hub answers, before any dialect puts it into words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, Self, TypeVar
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from dragoman.model.agent import Agent
 from dragoman.model.callbacks import Callback
 from dragoman.model.changes import Change
-from dragoman.model.json import Json
+from dragoman.model.json import Json, JsonObject
 from dragoman.model.task import StreamItem, Task
 
 Item_co = TypeVar("Item_co", covariant=True)
@@ -74,6 +74,19 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     items: Items[Change]
 
 
+class SignsCards(Protocol):
+    """What signs the cards that the hub serves."""
+
+    @property
+    def kid(self) -> str:
+        """The key that signs now."""
+        ...
+
+    def signatures(self, digest: bytes, forms: Callable[[], Sequence[JsonObject]]) -> bytes:
+        """The JSON of the signatures on the card of that digest, over these forms of it; empty if there can be none."""
+        ...
+
+
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One agent, as this caller may see it."""
 
@@ -82,6 +95,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     protected: bool = True  # who calls it needs a credential
     is_hub: bool = False  # the hub itself, as an agent that picks another
     at_root: bool = False  # the agent whose own server this is: its base is the root
+    signer: SignsCards | None = None
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):

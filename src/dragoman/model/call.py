@@ -23,6 +23,8 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     dialect: str
     trace: Trace
     since: float  # monotonic
+    signed: bool = False  # by its caller, with a signature that covers the time too
+    address: str = ""  # the client's
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +57,7 @@ class AdmittedCall(msgspec.Struct, frozen=True, kw_only=True):
     task: Task
     timeout_s: float  # how long the whole call may take
     deadline: float  # monotonic
+    signed: bool = False  # the request that made it was
     durable: bool = False  # somebody else may need the task as soon as it is sent: it must be on disk before
 
 

@@ -16,7 +16,10 @@ class Tells(StrEnum):
 
 
 class Callback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a task is told of: a URL, or an agent by its endpoint or mailbox; `sender` is by whom, if it names one."""
+    """Where a task is told of: a URL, or an agent by its endpoint or mailbox; `sender` is by whom, if it names one.
+
+    Its secrets (headers, token, auth) are in clear only while they are given and sent: a stored one has them `sealed`.
+    """
 
     id: str
     dialect: str
@@ -27,3 +30,4 @@ class Callback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     headers: dict[str, str] | None = None
     token: str | None = None
     auth: JsonObject | None = None
+    sealed: bytes | None = None

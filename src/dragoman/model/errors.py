@@ -10,7 +10,7 @@
     │  ├─ WrongMediaType              WRONG_MEDIA_TYPE 415
     │  ├─ ContentRefused              CONTENT_NOT_SUPPORTED 415
     │  └─ WrongHost                   WRONG_HOST 421
-    ├─ NotAuthenticated › BadSignature     AUTHORIZATION_ERROR 401
+    ├─ NotAuthenticated › BadSignature › SignatureRequired     AUTHORIZATION_ERROR 401
     ├─ NotAuthorized                  AUTHORIZATION_ERROR 403 › CapabilityMismatch
     ├─ NotFound                       404 › AgentNotFound SkillNotFound TaskNotFound CallbackNotFound SessionOver
     ├─ Conflict                       409 › TaskFinished TaskNotCancelable IdempotencyConflict CallLoop EventGap
@@ -149,6 +149,10 @@ class NotAuthenticated(DragomanError):
 
 class BadSignature(NotAuthenticated):
     """The request's signature is wrong, too old or was seen before."""
+
+
+class SignatureRequired(BadSignature):
+    """This agent takes signed calls alone: send webhook-id, webhook-timestamp and webhook-signature."""
 
 
 class NotAuthorized(DragomanError):

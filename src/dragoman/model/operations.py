@@ -47,7 +47,8 @@ class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     that; it is checked, never believed (`sender_registered`: it must be an agent's name). `key_scope` keeps the keys of
     one kind from those of another; `key_decides`: a repeat under the same key is the same call, whatever it says.
     `request_joins`: the same request under the same request id joins the first. `after`: a stream that broke off and is
-    asked for again goes on after that event.
+    asked for again goes on after that event. `sealed`: only the target can read the message. `signature`: the sender's
+    own, as it came.
     """
 
     message: Message
@@ -79,6 +80,8 @@ class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cancel_on_disconnect: bool = False
     at_most_once: bool = False
     metadata: JsonObject | None = None
+    sealed: bool = False
+    signature: str | None = None
 
 
 class GetTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,6 +158,7 @@ class ReportTask(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     digest: bytes = b""  # of what was said, to tell a repeat from another report under the same key
     cancels: bool = False
+    sealed: bool = False  # only the one who gave the task can read what is told
 
 
 class ReadMail(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,6 +219,8 @@ class RegisterAgent(msgspec.Struct, frozen=True, kw_only=True):
 
     card: AgentCard | None = None
     any_card: JsonObject | None = None
+    came: bytes | None = None  # the very bytes of any_card
+    card_keys: tuple[JsonObject, ...] = ()  # public JWKs, one of which signed the card
     url: str | None = None
     id: str | None = None
     dialect: str | None = None
@@ -228,7 +234,7 @@ class RegisterAgent(msgspec.Struct, frozen=True, kw_only=True):
 class ChangeAgent(msgspec.Struct, frozen=True, kw_only=True):
     """Pause, resume or remove an agent, or change what its owner set, its card included.
 
-    `probe`: look again what it really speaks.
+    `probe`: look again what it really speaks. `approve`: its card is no longer in doubt.
     """
 
     agent_id: str
@@ -239,6 +245,7 @@ class ChangeAgent(msgspec.Struct, frozen=True, kw_only=True):
     credentials: JsonObject | None = None
     rate_limits: JsonObject | None = None
     probe: bool = False
+    approve: bool = False
 
 
 class Match(StrEnum):
@@ -285,9 +292,10 @@ class ListVersions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ping(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer at once, with what was sent; for an agent, if there is one of that name."""
+    """Answer at once, with what was sent; for an agent, if there is one of that name. `sender` is checked."""
 
     agent: str | None = None
+    sender: str | None = None
     nonce: str | None = None
     echo: Json = None
 
@@ -296,6 +304,19 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
     """The bytes made no sense; `error` says why."""
 
     error: DragomanError
+
+
+class Signed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a message asks that its sender signed as a whole: done if the signature is right.
+
+    `body` is the message as it came, `at` its time by the sender's clock.
+    """
+
+    operation: SendTask | ReportTask | Ping
+    sender: str
+    signature: str
+    body: bytes
+    at: datetime
 
 
 Operation = (
@@ -318,5 +339,6 @@ Operation = (
     | GetCard
     | ListVersions
     | Ping
+    | Signed
     | Unreadable
 )

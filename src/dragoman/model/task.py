@@ -62,6 +62,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     heard: int = 0  # the agent's own number of the last that it told in this attempt, where it counts
     logged: int = 0  # lines of the agent's that are kept with it
     last_seq: int = 0
+    forgotten_at: datetime | None = None  # when what was written in it was removed
 
     @property
     def ended(self) -> bool:

@@ -5,11 +5,12 @@ from dragoman.net.client import Client, Streamed
 from dragoman.net.dial import DialLimits, Resolver
 from dragoman.net.errors import NetError, Reach
 from dragoman.net.origin import ClientLimits, OriginFigures
-from dragoman.net.tls import TlsProfile, TlsProfiles
+from dragoman.net.tls import ClientIdentity, TlsProfile, TlsProfiles
 
 __all__ = [
     "AddressRule",
     "Client",
+    "ClientIdentity",
     "ClientLimits",
     "DialLimits",
     "NetError",

@@ -41,6 +41,7 @@ PUBLIC_PORTS: Final = frozenset({80, 443, 8080, 8443})
 # Services that could be talked to by accident in the words of HTTP.
 OTHER_SERVICES: Final = frozenset({3306, 4222, 5432, 6379, 9042, 11211, 27017})
 
+_LOGIN: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*:[/\\]*)[^/?#]*@")
 _URL: Final = re.compile(r"(https?)://([^/?]+)(.*)", re.IGNORECASE)
 _AUTHORITY: Final = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^\[\]:@%]+))(?::([0-9]{1,5}))?")
 _NAME: Final = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.?")
@@ -114,6 +115,11 @@ def parse(url: str) -> Target:
         raise NetError(Reach.FORBIDDEN)
     path = whole[3] if whole[3].startswith("/") else f"/{whole[3]}"
     return Target(scheme=scheme, host=_host(authority[1], authority[2]), port=port, path=_escaped(path))
+
+
+def without_login(url: str) -> str:
+    """A URL as it may be told in an error: without a login, which no URL may have here anyway."""
+    return _LOGIN.sub(r"\1…@", url)
 
 
 def literal(host: str) -> Address | None:

@@ -20,7 +20,7 @@ from dragoman.net.http1 import Connection
 from dragoman.net.origin import ClientLimits, Origin, OriginFigures
 from dragoman.net.pool import Pool
 from dragoman.net.requests import compose
-from dragoman.net.tls import TlsProfiles
+from dragoman.net.tls import ClientIdentity, TlsProfiles
 from dragoman.ports.clock import Clock
 
 BODY_BYTES: Final = 10 * 1024 * 1024
@@ -70,7 +70,7 @@ class Client:
         names = Names(clock, resolve or system_resolver, limits.dial)
         self._dialler = Dialler(clock, rule, limits.dial, tls or TlsProfiles(), names)
         self._pool = Pool(clock, self._dialler, limits)
-        self._origins: dict[tuple[str, str, int], Origin] = {}
+        self._origins: dict[tuple[str, str, int, str], Origin] = {}
         self._routes: dict[str, Route] = {}
         self._slashes: dict[str, str] = {}
 
@@ -82,15 +82,20 @@ class Client:
         max_body: int = BODY_BYTES,
         repeatable: bool = False,
         follow_slash: bool = False,
+        identity: ClientIdentity | None = None,
     ) -> HttpReply:
-        """Ask and return the whole reply, before `deadline` on the clock's monotonic time; raises NetError."""
+        """Ask and return the whole reply, before `deadline` on the clock's monotonic time; raises NetError.
+
+        `identity`: the client certificate to show, on connections of its own.
+        """
         url = request.url
         if follow_slash and self._slashes:
             url = self._slashes.get(url, url)
-        route = self._routes.get(url) or self._route(url)
+        known = url if identity is None else _own(identity, url)
+        route = self._routes.get(known) or self._route(url, identity)
         reply = await self._exchange(request, route, deadline, max_body, repeatable)
         if follow_slash and reply.status in (307, 308) and (moved := _only_slash(route.target, reply)) is not None:
-            reply = await self._exchange(request, self._route(moved), deadline, max_body, repeatable)
+            reply = await self._exchange(request, self._route(moved, identity), deadline, max_body, repeatable)
             self._remember_slash(request.url, moved)
         return reply
 
@@ -102,9 +107,10 @@ class Client:
         idle_s: float = IDLE_S,
         repeatable: bool = False,
         follow_slash: bool = False,
+        identity: ClientIdentity | None = None,
     ) -> AbstractAsyncContextManager[Streamed]:
         """Ask and hand out the body as it comes, with at most `idle_s` between its bytes; entering raises NetError."""
-        return _Streaming(self, request, deadline, idle_s, repeatable, follow_slash)
+        return _Streaming(self, request, deadline, idle_s, repeatable, follow_slash, identity)
 
     async def check(self, url: str) -> None:
         """Judge a URL before it is stored; raises NetError FORBIDDEN. A name that does not resolve passes."""
@@ -116,22 +122,32 @@ class Client:
 
     def figures(self) -> dict[str, OriginFigures]:
         """What happened so far, by origin."""
-        return {f"{scheme}://{one.target.authority}": one.figures() for (scheme, _, _), one in self._origins.items()}
+        return {
+            f"{scheme}://{one.target.authority}{f' as {name}' if name else ''}": one.figures()
+            for (scheme, _, _, name), one in self._origins.items()
+        }
 
     async def close(self) -> None:
         """Abort what is open; every later call raises NetError CLOSED."""
         await self._pool.close()
 
     async def open_stream(
-        self, request: HttpRequest, deadline: float, idle_s: float, repeatable: bool, follow_slash: bool
+        self,
+        request: HttpRequest,
+        deadline: float,
+        idle_s: float,
+        repeatable: bool,
+        follow_slash: bool,
+        identity: ClientIdentity | None,
     ) -> tuple[HttpReply, Body]:
         """The head of an answer and its body to come; the caller must close the body."""
         url = self._slashes.get(request.url, request.url) if follow_slash else request.url
-        route = self._routes.get(url) or self._route(url)
+        known = url if identity is None else _own(identity, url)
+        route = self._routes.get(known) or self._route(url, identity)
         reply, body = await self._open(request, route, deadline, idle_s, repeatable)
         if follow_slash and reply.status in (307, 308) and (moved := _only_slash(route.target, reply)) is not None:
             await body.aclose()
-            reply, body = await self._open(request, self._route(moved), deadline, idle_s, repeatable)
+            reply, body = await self._open(request, self._route(moved, identity), deadline, idle_s, repeatable)
             self._remember_slash(request.url, moved)
         return reply, body
 
@@ -187,17 +203,18 @@ class Client:
         if deadline <= self._pool.now:
             raise NetError(Reach.TIMEOUT)
 
-    def _route(self, url: str) -> Route:
+    def _route(self, url: str, identity: ClientIdentity | None = None) -> Route:
         target = parse(url)
-        key = (target.scheme, target.host, target.port)
+        name = "" if identity is None else identity.id
+        key = (target.scheme, target.host, target.port, name)
         origin = self._origins.get(key)
         if origin is None:
             if len(self._origins) >= ORIGINS:
                 self._forget_origins()
-            origin = self._origins[key] = Origin(self._pool, target)
+            origin = self._origins[key] = Origin(self._pool, target, identity)
         if len(self._routes) >= ROUTES:
             del self._routes[next(iter(self._routes))]
-        route = self._routes[url] = Route(origin, target)
+        route = self._routes[url if identity is None else _own(identity, url)] = Route(origin, target)
         return route
 
     def _forget_origins(self) -> None:
@@ -227,9 +244,10 @@ class _Streaming(AbstractAsyncContextManager[Streamed]):
         idle_s: float,
         repeatable: bool,
         follow_slash: bool,
+        identity: ClientIdentity | None,
     ) -> None:
         self._client = client
-        self._asked = (request, deadline, idle_s, repeatable, follow_slash)
+        self._asked = (request, deadline, idle_s, repeatable, follow_slash, identity)
         self._body: Body | None = None
 
     async def __aenter__(self) -> Streamed:
@@ -240,6 +258,11 @@ class _Streaming(AbstractAsyncContextManager[Streamed]):
     async def __aexit__(self, *_: object) -> None:
         if self._body is not None:
             await self._body.aclose()
+
+
+def _own(identity: ClientIdentity, url: str) -> str:
+    # No URL has a space in it: a route of one agent's certificate is never found for another.
+    return f"{identity.id} {url}"
 
 
 def _died_idle(connection: Connection, error: NetError, repeatable: bool) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from dragoman.net.addresses import AddressRule, Target, judge, literal
 from dragoman.net.errors import NetError, Reach
-from dragoman.net.tls import ResumingContext, TlsProfiles
+from dragoman.net.tls import ClientIdentity, ResumingContext, TlsProfiles
 from dragoman.ports.clock import Clock
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
@@ -109,7 +109,7 @@ class Dialler:
         return addresses
 
     async def open(
-        self, target: Target, deadline: float, factory: Callable[[], Wire]
+        self, target: Target, deadline: float, factory: Callable[[], Wire], identity: ClientIdentity | None = None
     ) -> tuple[asyncio.Transport, Wire, ResumingContext | None]:
         """Connect, before the deadline; raises NetError, of which nothing was ever sent."""
         try:
@@ -118,7 +118,7 @@ class Dialler:
                 if not addresses:
                     raise NetError(Reach.UNRESOLVED)
                 connected = await self._connect(target, addresses)
-                return await self._wrap(target, connected, factory)
+                return await self._wrap(target, connected, factory, identity)
         except TimeoutError as error:
             raise NetError(Reach.TIMEOUT) from error
 
@@ -133,17 +133,24 @@ class Dialler:
         return connected
 
     async def _wrap(
-        self, target: Target, connected: socket.socket, factory: Callable[[], Wire]
+        self, target: Target, connected: socket.socket, factory: Callable[[], Wire], identity: ClientIdentity | None
     ) -> tuple[asyncio.Transport, Wire, ResumingContext | None]:
         loop = asyncio.get_running_loop()
         if target.scheme == "http":
             transport, wire = await loop.create_connection(factory, sock=connected)
             return transport, wire, None
         try:
-            context = self._tls.context(target.host, target.port)
+            if identity is None:
+                context = self._tls.context(target.host, target.port)
+            else:
+                # In a thread: there are as many of these as agents, and each reads the system's trust store.
+                context = await asyncio.to_thread(self._tls.identified, target.host, target.port, identity)
         except OSError as error:
             connected.close()
             raise NetError(Reach.TLS) from error
+        except BaseException:
+            connected.close()
+            raise
         try:
             async with asyncio.timeout(self._limits.handshake_s):
                 transport, wire = await loop.create_connection(

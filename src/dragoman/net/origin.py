@@ -14,6 +14,7 @@ from dragoman.net.dial import DialLimits
 from dragoman.net.errors import Reach
 from dragoman.net.http1 import FOREVER, Connection
 from dragoman.net.requests import after_path
+from dragoman.net.tls import ClientIdentity
 from dragoman.ports.clock import Clock
 
 # What an origin taught us about its idle time is asked anew after this long: it may have been a restart.
@@ -77,13 +78,14 @@ class Waiter:
 
 @final
 class Origin:
-    """One scheme, host and port: its connections, its line, its figures."""
+    """One scheme, host and port, for all or for one client certificate: its connections, its line, its figures."""
 
     __slots__ = (
         "_learnt_s",
         "_learnt_until",
         "_pool",
         "failed",
+        "identity",
         "idle",
         "open",
         "opened",
@@ -94,12 +96,13 @@ class Origin:
         "waiters",
     )
 
-    def __init__(self, pool: Room, target: Target) -> None:
+    def __init__(self, pool: Room, target: Target, identity: ClientIdentity | None = None) -> None:
         """Start without connections."""
         self._pool = pool
         self._learnt_s = FOREVER
         self._learnt_until = 0.0
         self.target = target
+        self.identity = identity
         self.tail = after_path(target)
         self.idle: list[Connection] = []
         self.waiters: deque[Waiter] = deque()

@@ -151,7 +151,7 @@ class Pool:
         retire = self.clock.monotonic() + self.limits.age_s
         try:
             transport, connection, context = await self._dialler.open(
-                origin.target, deadline, lambda: Connection(origin, loop, retire)
+                origin.target, deadline, lambda: Connection(origin, loop, retire), origin.identity
             )
         except BaseException as error:
             if isinstance(error, NetError):

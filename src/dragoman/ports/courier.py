@@ -32,10 +32,15 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Probed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look at a URL found: the card to call by, and everything else, to be kept with the agent."""
+    """What a look at a URL found: the card to call by, and everything else, to be kept with the agent.
+
+    Where a card was found there: at which URL, and its very bytes.
+    """
 
     card: AgentCard
     probe: JsonObject
+    found_at: str | None = None
+    body: bytes | None = None
 
 
 class Courier(Protocol):

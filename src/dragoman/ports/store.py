@@ -15,6 +15,7 @@ from dragoman.model.agent import Agent, AgentStatus
 from dragoman.model.events import Happened, TaskEvent
 from dragoman.model.operations import Discover, ListTasks
 from dragoman.model.task import Task
+from dragoman.ports.audit import Act, Audit, Usage
 from dragoman.ports.deliveries import Delivery, DeliveryList, DeliveryQuery, NewNotice, Outcome, Pending, Receiver
 
 CALLS = "call"
@@ -205,12 +206,12 @@ class Deliveries(Protocol):
         """A page of the scope's deliveries. Raises BadParams for a malformed cursor."""
         ...
 
-    async def replay(self, scope: Scope, ids: Sequence[str]) -> Sequence[Delivery]:
+    async def replay(self, scope: Scope, ids: Sequence[str], act: Act | None = None) -> Sequence[Delivery]:
         """Have these sent once more, from the beginning of the schedule; the ones of this scope, as they stand now."""
         ...
 
     async def switch_receiver(
-        self, scope: Scope, delivery_id: str, reason: str | None, at: datetime
+        self, scope: Scope, delivery_id: str, reason: str | None, at: datetime, act: Act | None = None
     ) -> Delivery | None:
         """Disable a delivery's address for a reason, and what waits for it; or enable it. None: no such delivery."""
         ...
@@ -237,9 +238,11 @@ class Mailboxes(Protocol):
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent as it shall stand in the registry."""
+    """An agent as it shall stand in the registry, and whose act that is; `most`: how many its tenant may have."""
 
     agent: Agent
+    act: Act | None = None
+    most: int | None = None
 
 
 class StoredAgent(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,11 +271,16 @@ class Agents(Protocol):
     """The registry."""
 
     async def register(self, registration: Registration) -> StoredAgent | Taken:
-        """Put an agent in, or replace its card: the owner's alone. Every card version stays readable."""
+        """Put an agent in, or replace its card: the owner's alone. Every card version stays readable.
+
+        Raises RateLimited where its tenant has as many agents as it may; nothing is changed then.
+        """
         ...
 
-    async def find_agent(self, tenant: str, name: str, version: str | None = None) -> Agent | None:
-        """An agent by id, UUID or alias, with its current card or the one of that version."""
+    async def find_agent(
+        self, tenant: str, name: str, version: str | None = None, *, removed: bool = False
+    ) -> Agent | None:
+        """An agent by id, UUID or alias, with its current card or the one of that version; `removed`: its tombstone."""
         ...
 
     async def versions(self, tenant: str, agent_id: str) -> Sequence[str]:
@@ -284,7 +292,13 @@ class Agents(Protocol):
         ...
 
     async def change_agent(
-        self, tenant: str, agent_id: str, status: AgentStatus | None, open_: bool | None, private: bool | None
+        self,
+        tenant: str,
+        agent_id: str,
+        status: AgentStatus | None,
+        open_: bool | None,
+        private: bool | None,
+        act: Act | None = None,
     ) -> Agent | None:
         """Change how an agent stands; None if there is none."""
         ...
@@ -311,7 +325,7 @@ class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
 class Keys(Protocol):
     """Who may do what."""
 
-    async def add_key(self, key: StoredKey) -> None:
+    async def add_key(self, key: StoredKey, act: Act | None = None) -> None:
         """Keep a new key."""
         ...
 
@@ -323,7 +337,7 @@ class Keys(Protocol):
         """A tenant's keys, or all, newest first."""
         ...
 
-    async def revoke_key(self, key_id: str, at: datetime) -> bool:
+    async def revoke_key(self, key_id: str, at: datetime, act: Act | None = None) -> bool:
         """End a key from that time on; False if there is none."""
         ...
 
@@ -341,6 +355,23 @@ class Vault(Protocol):
 
     async def get_sealed(self, name: str) -> bytes | None:
         """A sealed value, if there is one."""
+        ...
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """Something of one caller's that counts once until it expires: the digest of a signature's own id."""
+
+    tenant: str
+    caller: str
+    digest: bytes
+    expires_at: datetime
+
+
+class SeenMarks(Protocol):
+    """What may be used once."""
+
+    async def see(self, marks: Sequence[Mark]) -> bool:
+        """Whether none of them was seen before; when that is told, all of them are on disk."""
         ...
 
 
@@ -384,7 +415,36 @@ class Ratings(Protocol):
         ...
 
 
-class Store(Tasks, Jobs, Deliveries, Mailboxes, Agents, Keys, Vault, Durations, Ratings, Protocol):
+class Housekeeping(Protocol):
+    """What tenants take of the store, and what is removed from it."""
+
+    async def forget(self, scope: Scope, ids: Sequence[str], act: Act | None = None) -> Sequence[str]:
+        """Remove what was written in these calls of the scope; those that are open are left out. The ids of the rest.
+
+        Rows, times, states and digests stay; what was still to be told of them is told no more.
+        """
+        ...
+
+    async def usage(self) -> Usage:
+        """What each tenant takes now."""
+        ...
+
+
+class Store(
+    Tasks,
+    Jobs,
+    Deliveries,
+    Mailboxes,
+    Agents,
+    Keys,
+    Vault,
+    SeenMarks,
+    Durations,
+    Ratings,
+    Audit,
+    Housekeeping,
+    Protocol,
+):
     """Everything durable, in one backend."""
 
     async def start(self) -> None:

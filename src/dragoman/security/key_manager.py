@@ -124,7 +124,8 @@ class _Keyring:
 
 
 def _environment() -> dict[str, str]:
-    return {name.lower(): value for name, value in os.environ.items()}
+    # A hub's setting, not the key of a service called `file`.
+    return {name.lower(): value for name, value in os.environ.items() if name != "DRAGOMAN_KEY_FILE"}
 
 
 def _id(id: str) -> str:

@@ -33,6 +33,9 @@ _API_KEY: Final = re.compile(
     r"ap_[0-9A-Za-z]{12}_[0-9A-Za-z]{16,}+|(?<![0-9A-Za-z])ap_[0-9A-Za-z]{4,}+_[0-9A-Za-z]{8,}+"
 )
 _SIGNING_SECRET: Final = re.compile(r"whsec_[0-9A-Za-z+/=_-]++")
+_PRIVATE_KEY: Final = re.compile(
+    r"-----BEGIN [A-Z ]{0,30}?PRIVATE KEY-----[^-]*+(?:-----END [A-Z ]{0,30}?PRIVATE KEY-----)?"
+)
 _JOSE: Final = re.compile(r"eyJ[0-9A-Za-z_-]*+(?:\.[0-9A-Za-z_-]*+)*+")
 _SCHEME: Final = re.compile(r"(?i)\b(bearer|basic)([ \t]++)([0-9a-z._~+/=-]{6,}+)")
 _USERINFO: Final = re.compile(r"://([^/?#\s]*)@")
@@ -70,6 +73,7 @@ class Redactor:
             text = self._known.sub(lambda found: self.mark(found[0]), text)
         text = _API_KEY.sub(lambda found: self.mark(found[0]), text)
         text = _SIGNING_SECRET.sub(lambda found: self.mark(found[0]), text)
+        text = _PRIVATE_KEY.sub(lambda found: self.mark(found[0]), text)
         text = _JOSE.sub(self._jose, text)
         text = _USERINFO.sub(lambda found: f"://{self.mark(found[1])}@" if found[1] else found[0], text)
         text = _HEADER_LINE.sub(self._value, text)

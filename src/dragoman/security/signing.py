@@ -23,6 +23,7 @@ PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
 WINDOW_S: Final = 300  # how far a timestamp may lie from now, either way
 REMEMBER_S: Final = 600  # how long a mark must be remembered: the whole width of the window
+_WEBHOOK: Final = "webhook-id "
 
 
 class SignatureProblem(StrEnum):
@@ -39,6 +40,11 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
     problem: SignatureProblem | None = None
     marks: tuple[str, ...] = ()
+
+    @property
+    def covers_time(self) -> bool:
+        """Whether a signature of the second form is there, and right."""
+        return any(mark.startswith(_WEBHOOK) for mark in self.marks)
 
 
 def new_signing_secret(random: bytes) -> Secret:
@@ -63,15 +69,23 @@ def sign_headers(
     secret: Secret, *, id: str, timestamp: int, body: bytes, previous: Secret | None = None
 ) -> dict[bytes, bytes]:
     """Both forms; while a secret is being rotated, `previous` signs the second form beside the new one."""
+    return {
+        b"x-signature": x_signature(secret, body).encode(),
+        b"x-timestamp": str(timestamp).encode(),
+        **webhook_headers(secret, id=id, timestamp=timestamp, body=body, previous=previous),
+    }
+
+
+def webhook_headers(
+    secret: Secret, *, id: str, timestamp: int, body: bytes, previous: Secret | None = None
+) -> dict[bytes, bytes]:
+    """The second form alone: what a caller signs its requests with, each under an id of its own."""
     if not id or not id.isascii() or not id.isprintable() or " " in id:
         raise ValueError(f"a webhook-id is visible ASCII, got {id!r}")
     signatures = [webhook_signature(each, id, timestamp, body) for each in (secret, previous) if each is not None]
-    at = str(timestamp).encode()
     return {
-        b"x-signature": x_signature(secret, body).encode(),
-        b"x-timestamp": at,
         b"webhook-id": id.encode(),
-        b"webhook-timestamp": at,
+        b"webhook-timestamp": str(timestamp).encode(),
         b"webhook-signature": " ".join(signatures).encode(),
     }
 
@@ -113,7 +127,7 @@ def check(
             return Checked(problem=SignatureProblem.INVALID)
         if not _in_window(timestamp, now):
             return Checked(problem=SignatureProblem.OUT_OF_RANGE)
-        marks.append("webhook-id " + id.decode("latin-1"))
+        marks.append(_WEBHOOK + id.decode("latin-1"))
     if first_form is not None:
         timestamp = headers.get(b"x-timestamp", b"")
         if not verify_x_signature(secrets, first_form, body):

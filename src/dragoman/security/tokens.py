@@ -1,8 +1,9 @@
 """The hub's signing key, its public half for the JWKS, and the short-lived tokens that it signs.
 
 A hub token names a caller to an agent: it has `typ` JWT and the agent as audience, so the hub itself never takes one as
-an access token. An agent's token is one: it has `typ` at+jwt and the hub as audience, and an agent that connected makes
-its own calls with it. Storing the private key (sealed) is the caller's business.
+an access token. An access token has `typ` at+jwt and the hub as audience: clients get one for their key, agents that
+connected make their own calls with one. Which key signs when, and storing it (sealed), is the hub's business; how
+tokens are checked is in `jwt_verify.py`.
 """
 
 import os
@@ -14,14 +15,12 @@ import msgspec
 
 from dragoman.model.json import JsonObject
 from dragoman.model.secret import Secret
+from dragoman.security.jwt_verify import ACCESS
 
 ALGORITHM: Final = "ES256"
 LIFE_S: Final = 60
-AGENT_LIFE_S: Final = 15 * 60
-NAMES_CALLER: Final = "JWT"  # the kinds of tokens, as `typ` says them
-ACCESS: Final = "at+jwt"  # RFC 9068
-CLOCKS_APART_S: Final = 5  # by which the clocks of two machines may differ
-MOST_BYTES: Final = 8192
+ACCESS_LIFE_S: Final = 15 * 60
+NAMES_CALLER: Final = "JWT"  # the `typ` of a token that names a caller
 PUBLIC_MEMBERS: Final = ("kty", "crv", "x", "y", "kid", "use", "alg")  # an allow list: "d" is the private number
 
 
@@ -30,6 +29,20 @@ class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
 
     kid: str
     private_jwk: Secret
+
+
+Signing = Callable[[datetime], SigningKey]  # the key that signs at a time
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """What an access token says: who, in which tenant, with which scopes, by which key, until when."""
+
+    sub: str
+    tid: str
+    scope: str
+    exp: float
+    client_id: str | None = None  # the key that it was got with, and dies with
+    agent_id: str | None = None  # the agent that it speaks for
 
 
 def new_signing_key() -> SigningKey:
@@ -74,50 +87,27 @@ def mint_hub_jwt(
     return _signed(key, NAMES_CALLER, claims)
 
 
-def mint_agent_jwt(
+def mint_access_jwt(
     key: SigningKey,
     *,
     issuer: str,
-    agent_id: str,
+    subject: str,
     tenant: str,
     scopes: Iterable[str],
-    key_id: str | None,
-    allow: tuple[str, ...],
     now: datetime,
+    client_id: str | None = None,
+    agent_id: str | None = None,
+    life_s: int = ACCESS_LIFE_S,
     token_bytes: Callable[[int], bytes] = os.urandom,
 ) -> str:
-    """A signed token by which an agent is known at its hub, with no more rights than the key that it came with."""
-    claims: JsonObject = {"iss": issuer, "sub": agent_id, "aud": issuer, "tenant": tenant}
-    claims |= {"scope": " ".join(sorted(scopes)), **_times(now, AGENT_LIFE_S, token_bytes)}
-    if key_id is not None:
-        claims["key"] = key_id
-    if allow:
-        claims["allow"] = list(allow)
+    """A signed token by which `subject` is known at the hub that issued it, in place of the key `client_id`."""
+    claims: JsonObject = {"iss": issuer, "sub": subject, "aud": issuer, "tid": tenant}
+    claims |= {"scope": " ".join(sorted(scopes)), **_times(now, life_s, token_bytes)}
+    if client_id is not None:
+        claims["client_id"] = client_id
+    if agent_id is not None:
+        claims["agent_id"] = agent_id
     return _signed(key, ACCESS, claims)
-
-
-def verified_claims(
-    token: str, *, jwks: JsonObject, issuer: str, audience: str, now: datetime, kind: str = ACCESS
-) -> JsonObject | None:
-    """What a token says, if it is one of that kind, from that issuer, for that audience, and in its time; else None."""
-    if len(token) > MOST_BYTES or token.count(".") != 2:
-        return None
-    from joserfc import jwt
-    from joserfc.errors import JoseError
-    from joserfc.jwk import KeySet
-
-    try:
-        decoded = jwt.decode(token, KeySet.import_key_set({"keys": jwks["keys"]}), algorithms=[ALGORITHM])
-    except (JoseError, ValueError, TypeError, KeyError):
-        return None
-    claims: JsonObject = decoded.claims
-    if decoded.header.get("typ") != kind or claims.get("iss") != issuer or claims.get("aud") != audience:
-        return None
-    issued, expires, at = claims.get("iat"), claims.get("exp"), now.timestamp()
-    if not isinstance(issued, int) or not isinstance(expires, int):
-        return None
-    in_time = issued - CLOCKS_APART_S <= at < expires + (CLOCKS_APART_S if kind == NAMES_CALLER else 0)
-    return claims if in_time and isinstance(claims.get("sub"), str) else None
 
 
 @final
@@ -127,18 +117,18 @@ class HubTokens:
     Bounded: at `most` tokens the oldest goes, and is simply signed again when it is asked for.
     """
 
-    __slots__ = ("_issuer", "_kept", "_key", "_life_s", "_most", "_token_bytes")
+    __slots__ = ("_issuer", "_kept", "_life_s", "_most", "_signing", "_token_bytes")
 
     def __init__(
         self,
-        key: SigningKey,
+        signing: Signing,
         *,
         issuer: str,
         life_s: int = LIFE_S,
         most: int = 10_000,
         token_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        self._key = key
+        self._signing = signing
         self._issuer = issuer
         self._life_s = life_s
         self._most = most
@@ -153,7 +143,7 @@ class HubTokens:
         if kept is not None and 0 <= (now - kept[0]).total_seconds() < self._life_s / 2:
             return kept[1]
         made = mint_hub_jwt(
-            self._key,
+            self._signing(now),
             issuer=self._issuer,
             subject=subject,
             audience=audience,
@@ -170,9 +160,8 @@ class HubTokens:
         self._kept[wanted] = (now, made)
         return made
 
-    def use(self, key: SigningKey) -> None:
-        """Sign with another key from now on."""
-        self._key = key
+    def forget(self) -> None:
+        """Sign every token anew: the key that signed them must not be trusted any more."""
         self._kept.clear()
 
 

@@ -72,7 +72,7 @@ class AgentSockets:
             session_id, after = session_of(asked)
             reader = self._desk.frames(caller, session_id, after)
         except DragomanError as error:
-            await decline(scope, send, _refused(asked, error))
+            await decline(scope, send, self._exchanger.challenged(_refused(asked, error), asked.headers, error))
             return
         await send({"type": "websocket.accept"})
         socket = _Socket(

@@ -160,6 +160,7 @@ async def living(
             listening = spawn(forget_changes(bus, built.registry, built.authenticator, built.credentials))
             working = [spawn(built.calls.run()), spawn(built.callbacks.run()), spawn(built.workflows.run())]
             working += [spawn(built.presence.watch_start()), spawn(_told_to_drain(drain, built.connections))]
+            working += [spawn(built.signing_keys.run()), spawn(built.heads.run()), spawn(built.quotas.run())]
             try:
                 async with nullcontext() if resident is None else resident.living(built):
                     yield application(settings, built, store, clock, drain, root_agent)
@@ -168,6 +169,7 @@ async def living(
                 for background in (listening, *working):
                     background.cancel()
                 await built.client.close()
+                await built.heads.sign()
                 await built.estimates.write()
     finally:
         await bus.close()
@@ -184,7 +186,7 @@ def load_secrets(settings: Settings) -> Secrets:
         root = load_root_key(settings.data)
     if settings.auth == "none":
         return Secrets(root=root, admin=None, admin_is_new=False)
-    admin, is_new = load_admin_token(settings.data, settings.admin_token, loopback=settings.on_loopback)
+    admin, is_new = load_admin_token(settings.data, settings.admin_token, loopback=settings.here_alone)
     return Secrets(root=root, admin=admin, admin_is_new=is_new)
 
 

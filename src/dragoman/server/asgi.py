@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Final
 
 from dragoman.dialects.dialect import Dialect
 from dragoman.hub.files import Files
@@ -48,7 +49,11 @@ class Application:
         routes += [(page.method, page.path, PageRoute(page, caps["admin"])) for page in pages]
         implied = {} if root_agent is None else {path: {"agent": root_agent} for path in root_paths(dialects)}
         self._routes = RouteTable(routes, implied)
-        self._socket_routes = RouteTable(socket_routes(dialects, cap=caps["call"], hub=hub, files=files))
+        opened = tuple(socket_routes(dialects, cap=caps["call"], hub=hub, files=files))
+        self._socket_routes = RouteTable(opened)
+        # Everything that can be reached, for whoever has to see to it that nothing is by accident.
+        self.routes: Final = tuple(routes)
+        self.socket_paths: Final = (connect.PATH, *(path for _, path, _ in opened))
         self._nowhere = PageRoute(no_such_page(self._allowed), caps["admin"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

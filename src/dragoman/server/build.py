@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
@@ -11,32 +11,43 @@ from typing import Final, Protocol
 
 import msgspec
 
+from dragoman import __version__
 from dragoman.config import Settings
 from dragoman.delivery.connections import Connections
 from dragoman.delivery.courier import HttpCourier
 from dragoman.delivery.credentials import Credentials
+from dragoman.delivery.documents import Documents
 from dragoman.delivery.over_http import Wire
 from dragoman.dialects import spoken
 from dragoman.dialects.cards import read_any_card
 from dragoman.dialects.dialect import Dialect
 from dragoman.hub.admission import Admission
+from dragoman.hub.audit import AuditDesk, Heads, note_settings
 from dragoman.hub.authenticate import Authenticator
 from dragoman.hub.boxes import Boxes
+from dragoman.hub.callback_secrets import CallbackSecrets
 from dragoman.hub.cancel import Canceller
+from dragoman.hub.card_key import CardKey, open_card_key
 from dragoman.hub.carry import Carrier, Spawn
 from dragoman.hub.deliveries import DeliveryDesk
 from dragoman.hub.durations import Estimates
 from dragoman.hub.earlier import Earlier
 from dragoman.hub.files import Files
+from dragoman.hub.forgetting import Forgetter
 from dragoman.hub.handle import Hub
 from dragoman.hub.happenings import Happenings
+from dragoman.hub.issuers import Issuers
 from dragoman.hub.key_ring import KeyRing
 from dragoman.hub.outbox import Outbox
 from dragoman.hub.presence import Presence
+from dragoman.hub.quotas import Quotas
 from dragoman.hub.registry import Registry
 from dragoman.hub.reports import Reports
 from dragoman.hub.reprobe import Reprobe
+from dragoman.hub.senders import Senders
 from dragoman.hub.sending import Sending
+from dragoman.hub.signatures import Signatures
+from dragoman.hub.signing_keys import SigningKeys, access_of, open_signing_keys
 from dragoman.hub.take_up import TakeUp
 from dragoman.hub.tasks import TaskBook
 from dragoman.hub.validate import Schemas
@@ -48,31 +59,40 @@ from dragoman.model.secret import Secret
 from dragoman.model.task import Task
 from dragoman.net.client import Client
 from dragoman.observe.calls import CallLog
+from dragoman.observe.noticed import Noticed
 from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, Lost
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import CALLBACKS, CALLS, WORKFLOWS, Store, Vault
+from dragoman.security.card_signing import CardSigner
 from dragoman.security.file_links import FileLinks
 from dragoman.security.sealed import Purpose, RootKey, Sealer
-from dragoman.security.tokens import (
-    HubTokens,
-    SigningKey,
-    new_signing_key,
-    public_jwks,
-    restore_signing_key,
-    verified_claims,
-)
+from dragoman.security.tokens import Access, HubTokens
 from dragoman.server.agent_sockets import AgentSockets
 from dragoman.server.asgi import Application
 from dragoman.server.desk import Desk
 from dragoman.server.drain import Drain
 from dragoman.server.exchange import Exchanger
-from dragoman.server.from_settings import address_rule, client_limits
+from dragoman.server.from_settings import address_rule, client_limits, key_file_of, quotas_of
 from dragoman.server.hosts import Hosts
-from dragoman.server.pages import agents, bases, calls, connect, deliveries, documents, files, health, keys, status
+from dragoman.server.pages import (
+    agents,
+    audit,
+    bases,
+    calls,
+    connect,
+    deliveries,
+    documents,
+    files,
+    health,
+    keys,
+    oauth,
+    signing_keys,
+    status,
+)
+from dragoman.server.proxies import proxies_of
 from dragoman.server.sockets import Sockets
 
 REPLICA: Final = "hub"  # SQLite has one process; its epochs tell its lives apart
-SIGNING_KEY: Final = "hub signing key"
 HUB_UUID: Final = "hub uuid"
 MIB: Final = 1024 * 1024
 KIB: Final = 1024
@@ -103,10 +123,17 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     estimates: Estimates
     files: Files
     links: FileLinks
-    signing_key: SigningKey
+    signing_keys: SigningKeys
+    card_key: CardKey
+    distrust: Callable[[], None]  # what the hub has signed so far must not count any more
     connections: Connections
     presence: Presence
     desk: Desk
+    noticed: Noticed
+    quotas: Quotas
+    heads: Heads
+    audit: AuditDesk
+    forgetter: Forgetter
 
 
 class Resident(Protocol):
@@ -145,18 +172,26 @@ async def build(
     root_agent = None if resident is None else resident.root_agent
     sealer = Sealer(secrets.root)
     pepper = secrets.root.subkey(Purpose.PEPPER)
-    signing_key = await _signing_key(store, sealer)
+    signers = await open_signing_keys(store, sealer, clock, settings.public_url)
+    card_key = await open_card_key(store, sealer)
     owner = await store.begin_epoch(REPLICA)
     dialects = spoken(lenient_envelope_ids=settings.envelope.ids == "lenient")
     hub_uuid = await _hub_uuid(store)
     client = Client(clock=clock, rule=address_rule(settings), limits=client_limits(settings))
     ring = KeyRing(keys=store, vault=store, clock=clock, pepper=pepper, sealer=sealer, random_bytes=os.urandom)
+    tokens = HubTokens(signers.signing, issuer=settings.public_url)
+    wire = Wire(client=client, max_answer=settings.client.answer_mib * MIB)
+    bindings = {dialect.slug: dialect.bindings for dialect in dialects.values()}
     credentials = Credentials(
         vault=store,
         sealer=sealer,
         clock=clock,
-        tokens=HubTokens(signing_key, issuer=settings.public_url),
+        tokens=tokens,
         signing_secret=ring.agent_secret,
+        fetch=wire.fetch,
+        check=wire.check,
+        spoken=bindings,
+        key_file=key_file_of(settings, store, sealer),
     )
 
     def stands_differently(agent_id: str) -> None:
@@ -172,12 +207,12 @@ async def build(
         gone=presence.gone,
         outlived=root_agent is None,
     )
-    wire = Wire(client=client, max_answer=settings.client.answer_mib * MIB)
     courier = HttpCourier(
         wire=wire,
         boxes=store,
         connections=connections,
         credentials=credentials,
+        keeper=credentials,
         clock=clock,
         dialects=dialects,
         hub_url=settings.public_url,
@@ -190,24 +225,37 @@ async def build(
         keys=ring,
         read_card=partial(read_any_card, dialects=dialects),
         new_uuid=_new_uuid,
-        spoken={dialect.slug: dialect.bindings for dialect in dialects.values()},
+        spoken=bindings,
         max_card=settings.limits.card_kib * KIB,
         hub_uuid=hub_uuid,
         protected=settings.auth != "none",
         default_agent=settings.default_agent,
+        fetch=Documents(wire, clock).fetch,
+        signed_forms={each.slug: each.signed_forms for each in dialects.values() if each.signed_forms is not None},
+        signer=CardSigner(card_key.signing, jku=f"{settings.public_url}/.well-known/jwks.json", now=clock.now),
         root_agent=root_agent,
+        most_agents=settings.quotas.agents,
     )
-    jwks = public_jwks([signing_key])
+
+    def own(token: str, now: datetime) -> Access | None:
+        said = None if resident is None else resident.verify(token, now)
+        return signers.access(token, now) or (None if said is None else access_of(said))
+
+    issuers = Issuers(
+        settings.issuers,
+        own=own,
+        audience=settings.public_url,
+        fetch=Documents(wire, clock).fetch,
+        clock=clock,
+        spawn=spawn,
+    )
     authenticator = Authenticator(
         keys=store,
         clock=clock,
         pepper=pepper,
         admin_token=secrets.admin,
         trusting=settings.auth == "none",
-        verify=lambda token, now: (
-            verified_claims(token, jwks=jwks, issuer=settings.public_url, audience=settings.public_url, now=now)
-            or (None if resident is None else resident.verify(token, now))
-        ),
+        verify=issuers.access,
     )
     schemas = Schemas()
     links = FileLinks(
@@ -216,12 +264,16 @@ async def build(
         keep_s=round(settings.files.link_h * 3600),
     )
     hosting = Files(links, clock)
+    callback_secrets = CallbackSecrets(sealer)
+    quotas = quotas_of(settings, store, clock)
     tasks = TaskBook(
         store=store,
         clock=clock,
         owner=owner,
         keep_h=settings.idempotency.keep_h,
         owing=lambda: callbacks.wake(),
+        secrets=callback_secrets,
+        over_quota=quotas.over,
     )
     earlier = Earlier(store=store, tasks=tasks)
     admission = Admission(
@@ -233,6 +285,7 @@ async def build(
         clock=clock,
         timeout_s=settings.calls.timeout_s,
         max_timeout_s=settings.calls.max_timeout_s,
+        signed_only=settings.signing.required,
     )
     reprobe = Reprobe(look=registry.look_again, clock=clock, spawn=spawn)
     estimates = Estimates(store=store, clock=clock, spawn=spawn, unknown_s=settings.calls.timeout_s)
@@ -260,7 +313,7 @@ async def build(
         store=store, bus=bus, registry=registry, tasks=tasks, courier=courier, carrier=carrier, clock=clock
     )
     take_up = TakeUp(store=store, clock=clock, admission=admission, tasks=tasks, carrier=carrier, canceller=canceller)
-    outbox = Outbox(store=store, clock=clock, registry=registry, courier=courier, keys=ring)
+    outbox = Outbox(store=store, clock=clock, registry=registry, courier=courier, keys=ring, secrets=callback_secrets)
     queue = partial(Worker, store=store, owner=owner, clock=clock, spawn=spawn)
     queued = queue(CALLS, slots=settings.calls.queued_at_once, work=take_up.carry)
     workflows = Workflows(
@@ -290,6 +343,7 @@ async def build(
         followed=followed.wake,
         draining=lambda: drain.draining,
     )
+    noticed = Noticed(clock)
     hub = Hub(
         store=store,
         bus=bus,
@@ -300,7 +354,25 @@ async def build(
         reports=Reports(store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller),
         watching=Watching(registry=registry, tasks=tasks),
         happenings=Happenings(store=store, bus=bus, clock=clock),
+        senders=Senders(registry=registry, keep_h=settings.idempotency.keep_h),
+        noticed=noticed,
     )
+    await note_settings(store, {name: each.value for name, each in settings.sources.items()}, __version__)
+    desk = Desk(
+        connections=connections,
+        registry=registry,
+        presence=presence,
+        clock=clock,
+        signing=signers.signing,
+        hub_url=settings.public_url,
+    )
+
+    def distrust() -> None:
+        authenticator.forget()
+        tokens.forget()
+        desk.forget_tokens()
+        spawn(card_key.renew())
+
     return Built(
         hub=hub,
         boxes=Boxes(store=store, bus=bus, registry=registry),
@@ -316,17 +388,17 @@ async def build(
         estimates=estimates,
         files=hosting,
         links=links,
-        signing_key=signing_key,
+        signing_keys=signers,
+        card_key=card_key,
+        distrust=distrust,
         connections=connections,
         presence=presence,
-        desk=Desk(
-            connections=connections,
-            registry=registry,
-            presence=presence,
-            clock=clock,
-            signing_key=signing_key,
-            hub_url=settings.public_url,
-        ),
+        desk=desk,
+        noticed=noticed,
+        quotas=quotas,
+        heads=Heads(store=store, clock=clock, signing=signers.signing, issuer=settings.public_url),
+        audit=AuditDesk(store=store, jwks=signers.jwks),
+        forgetter=Forgetter(store=store, tasks=tasks, canceller=canceller),
     )
 
 
@@ -336,10 +408,19 @@ def application(
     """The ASGI application that serves a hub, or one agent at its root."""
     exchanger = Exchanger(
         authenticator=built.authenticator,
+        signatures=Signatures(
+            seen=store,
+            secrets=built.ring.secrets,
+            clock=clock,
+            strict=settings.signing.strict,
+            knows_all=settings.auth != "none" and root_agent is None,
+        ),
         clock=clock,
         hosts=Hosts(public_url=settings.public_url, more=settings.hosts, loopback=settings.on_loopback),
         public_url=settings.public_url,
         depth=settings.limits.depth,
+        noticed=built.noticed,
+        proxies=proxies_of(settings.trusted_proxies),
     )
     return Application(
         exchanger=exchanger,
@@ -358,12 +439,21 @@ def application(
             *files.pages(store, built.links, clock),
             *health.pages(store, lambda: drain.draining),
             *status.pages(built.hub, lambda: drain.draining),
-            *agents.pages(built.hub),
+            *agents.pages(built.hub, built.credentials.facts),
             *connect.pages(built.desk),
-            *calls.pages(built.hub, store, built.files),
+            *calls.pages(built.hub, store, built.files, built.forgetter),
+            *audit.pages(built.audit),
             *keys.pages(built.ring, built.authenticator, built.credentials.forget),
             *deliveries.pages(DeliveryDesk(store=store, clock=clock, due=built.callbacks.wake)),
-            *documents.pages(settings, public_jwks([built.signing_key])),
+            *oauth.pages(
+                built.authenticator,
+                built.signing_keys.signing,
+                clock,
+                settings.public_url,
+                [each.issuer for each in settings.issuers],
+            ),
+            *signing_keys.pages(built.signing_keys, clock, built.distrust, store.note),
+            *documents.pages(settings, lambda: built.card_key.jwks(built.signing_keys.jwks())),
             *bases.pages(built.hub, at_root=root_agent is not None),  # last: the root may be an agent's
         ),
         caps={
@@ -385,18 +475,6 @@ async def _hub_uuid(vault: Vault) -> str:
         known = _new_uuid().encode()
         await vault.put_sealed(HUB_UUID, known)
     return known.decode()
-
-
-async def _signing_key(vault: Vault, sealer: Sealer) -> SigningKey:
-    """The key of the hub's own tokens: made on the first start, sealed ever after."""
-    sealed = await vault.get_sealed(SIGNING_KEY)
-    if sealed is not None:
-        opened = sealer.open(sealed, table="sealed", column="value", row=SIGNING_KEY, tenant="")
-        return restore_signing_key(Secret(opened.decode()))
-    key = new_signing_key()
-    plain = key.private_jwk.reveal().encode()
-    await vault.put_sealed(SIGNING_KEY, sealer.seal(plain, table="sealed", column="value", row=SIGNING_KEY, tenant=""))
-    return key
 
 
 async def forget_changes(bus: Bus, registry: Registry, authenticator: Authenticator, credentials: Credentials) -> None:

@@ -25,13 +25,13 @@ from dragoman.model.errors import BadParams, NotAuthorized, SessionOver
 from dragoman.model.json import JsonObject
 from dragoman.ports.clock import Clock
 from dragoman.security.scopes import CALL, RECEIVE, REGISTER
-from dragoman.security.tokens import AGENT_LIFE_S, SigningKey, mint_agent_jwt
+from dragoman.security.tokens import ACCESS_LIFE_S, Signing, mint_access_jwt
 
 MOST_CAPACITY: Final = 1000
 MOST_EVENTS: Final = 256  # that are told at once
 MOST_RUNNING: Final = 2000
 MOST_TOKENS: Final = 10_000  # kept, so that a heartbeat costs no signature
-FRESH_S: Final = AGENT_LIFE_S / 3  # for which a token is given out
+FRESH_S: Final = ACCESS_LIFE_S / 3  # for which a token is given out
 DEFAULT_CAPACITY: Final = 10
 
 Shape = TypeVar("Shape")
@@ -106,16 +106,16 @@ class Desk:
         registry: Registry,
         presence: Presence,
         clock: Clock,
-        signing_key: SigningKey,
+        signing: Signing,
         hub_url: str,
     ) -> None:
         self._connections = connections
         self._registry = registry
         self._presence = presence
         self._clock = clock
-        self._signing_key = signing_key
+        self._signing = signing
         self._hub_url = hub_url
-        self._tokens: dict[tuple[str, str, str | None, frozenset[str], tuple[str, ...]], tuple[str, datetime]] = {}
+        self._tokens: dict[tuple[str, str, str | None, frozenset[str]], tuple[str, datetime]] = {}
 
     async def open(self, caller: Caller, hello: JsonObject) -> JsonObject:
         """Open a session or, where one is named, renew it.
@@ -152,6 +152,10 @@ class Desk:
         session = self._session(caller, said.session_id)
         return await self._connections.told(session, call_id, said.attempt, _in_order(said.events))
 
+    def forget_tokens(self) -> None:
+        """Sign every token anew: the key that signed them must not be trusted any more."""
+        self._tokens.clear()
+
     def leave(self, caller: Caller, session_id: str) -> None:
         """End a session; what it has not begun goes to others. Raises SessionOver, NotAuthorized."""
         self._connections.leave(self._session(caller, session_id))
@@ -176,14 +180,17 @@ class Desk:
         return agent
 
     def _session(self, caller: Caller, session_id: str) -> Session:
-        """A session that the caller may use: the one who opened it, its agent, or an administrator."""
+        """A session that the caller may use: the one who opened it, its agent, or an administrator.
+
+        Another's looks like one that never was.
+        """
         _require(caller, RECEIVE)
         session = self._connections.session(session_id)
         own = session.tenant == caller.tenant and (
             caller.id == session.opened_by or caller.agent_id == session.agent_id
         )
         if not own and not caller.admin:
-            raise NotAuthorized("This session belongs to another key.", session_id=session_id)
+            raise SessionOver(session_id=session_id)
         return session
 
     def _answer(self, caller: Caller, agent: Agent, standing: Standing) -> JsonObject:
@@ -205,25 +212,25 @@ class Desk:
     def _token(self, caller: Caller, agent: Agent) -> tuple[str, datetime]:
         """A token for the agent's own calls, with no right that its caller lacks, and when it expires."""
         now, scopes = self._clock.now(), caller.scopes & _AGENT_SCOPES
-        wanted = (agent.tenant, agent.id, caller.key_id, scopes, caller.allow)
+        wanted = (agent.tenant, agent.id, caller.key_id, scopes)
         kept = self._tokens.get(wanted)
         if kept is not None and 0 <= (now - kept[1]).total_seconds() < FRESH_S:
-            return kept[0], kept[1] + timedelta(seconds=AGENT_LIFE_S)
-        token = mint_agent_jwt(
-            self._signing_key,
+            return kept[0], kept[1] + timedelta(seconds=ACCESS_LIFE_S)
+        token = mint_access_jwt(
+            self._signing(now),
             issuer=self._hub_url,
-            agent_id=agent.id,
+            subject=agent.id,
             tenant=agent.tenant,
             scopes=scopes,
-            key_id=caller.key_id,
-            allow=caller.allow,
+            client_id=caller.key_id,
+            agent_id=agent.id,
             now=now,
         )
         self._tokens.pop(wanted, None)
         if len(self._tokens) >= MOST_TOKENS:
             del self._tokens[next(iter(self._tokens))]
         self._tokens[wanted] = (token, now)
-        return token, now + timedelta(seconds=AGENT_LIFE_S)
+        return token, now + timedelta(seconds=ACCESS_LIFE_S)
 
 
 _AGENT_SCOPES: Final = frozenset({CALL, RECEIVE, REGISTER})

@@ -18,15 +18,19 @@ from dragoman.dialects.sse import STREAM_HEADERS
 from dragoman.hub.authenticate import ANONYMOUS, Authenticator
 from dragoman.hub.files import Files
 from dragoman.hub.handle import Hub
+from dragoman.hub.signatures import Signatures
 from dragoman.model.answers import Answer, Changes, Stream
 from dragoman.model.call import Arrival, Caller
-from dragoman.model.errors import BadFrame, DragomanError, NotAuthenticated
+from dragoman.model.errors import BadFrame, BadSignature, DragomanError, NotAuthenticated, NotAuthorized
 from dragoman.model.fit import Feature
 from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.json import Json, is_array
+from dragoman.observe.noticed import Noticed
 from dragoman.observe.trace import read_trace
 from dragoman.ports.clock import Clock
 from dragoman.server.body import check_depth, read_body
 from dragoman.server.hosts import Hosts
+from dragoman.server.proxies import Proxies
 from dragoman.server.streaming import EXTENSION, ByteStream, StreamReply, send_stream
 
 # ASGI's own types are dictionaries of anything; they end in this folder.
@@ -37,7 +41,12 @@ Send = Callable[[Message], Awaitable[None]]
 
 LOG: Final = logging.getLogger("dragoman.server")
 _BODILESS: Final = frozenset({"GET", "HEAD"})
-_ONCE: Final = frozenset({b"authorization", b"x-api-key", b"idempotency-key", b"x-request-id", b"content-type"})
+PROTECTED_RESOURCE: Final = "/.well-known/oauth-protected-resource"
+_HOW: Final = b"www-authenticate"
+_BEARER: Final = b"Bearer"
+_ONCE: Final = frozenset({b"authorization", b"x-api-key", b"idempotency-key", b"x-request-id", b"content-type"}) | {
+    *(b"webhook-id", b"webhook-timestamp", b"webhook-signature", b"x-signature", b"x-timestamp"),
+}
 
 
 class Asked(Protocol):
@@ -148,9 +157,21 @@ class Exchanger:
     """Answers requests, whatever serves them."""
 
     def __init__(
-        self, *, authenticator: Authenticator, clock: Clock, hosts: Hosts, public_url: str, depth: int
+        self,
+        *,
+        authenticator: Authenticator,
+        signatures: Signatures,
+        clock: Clock,
+        hosts: Hosts,
+        public_url: str,
+        depth: int,
+        noticed: Noticed,
+        proxies: Proxies | None = None,
     ) -> None:
+        self._noticed = noticed
+        self._proxies = proxies
         self._authenticator = authenticator
+        self._signatures = signatures
         self._clock = clock
         self._hosts = hosts
         self._public_url = public_url
@@ -210,6 +231,8 @@ class Exchanger:
         headers = dict(raw)
         self._check(headers)
         _check_once(raw)
+        if self._proxies is not None:
+            address = self._proxies.client(address, headers.get(b"x-forwarded-for"))
         try:
             return await self._authenticator.caller(headers.get(b"authorization"), headers.get(b"x-api-key"), address)
         except NotAuthenticated:
@@ -230,6 +253,8 @@ class Exchanger:
     ) -> Reply:
         """The reply, with the ids that tell which call it was."""
         clock = self._clock
+        if self._proxies is not None:
+            address = self._proxies.client(address, headers.get(b"x-forwarded-for"))
         request = HttpRequest(
             method=method,
             url=url,
@@ -252,11 +277,12 @@ class Exchanger:
             dialect=spoken.slug,
             trace=trace,
             since=since,
+            address=address,
         )
         if refused is None:
-            reply = await self._answer(served, asked, headers, address, arrival)
+            reply = await self._answer(served, asked, headers, body, address, arrival)
         else:
-            reply = asked.refuse(refused)
+            reply = self._refused(asked, refused, arrival)
         ids = {
             b"x-request-id": arrival.request_id.encode("ascii", "replace"),
             b"x-trace-id": (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace"),
@@ -271,7 +297,13 @@ class Exchanger:
         )
 
     async def _answer(
-        self, served: Served[Read], asked: Read, headers: Mapping[bytes, bytes], address: str, arrival: Arrival
+        self,
+        served: Served[Read],
+        asked: Read,
+        headers: Mapping[bytes, bytes],
+        body: bytes,
+        address: str,
+        arrival: Arrival,
     ) -> Reply:
         try:
             if served.public:
@@ -280,13 +312,19 @@ class Exchanger:
             caller = self._authenticator.remembered(authorization, api_key)
             if caller is None:
                 caller = await self._authenticator.caller(authorization, api_key, address)
+            if b"webhook-signature" in headers or b"x-signature" in headers:
+                arrival = await self._signatures.checked(caller, headers, body, arrival)
             return await served.answer(asked, caller, arrival)
+        except BadSignature as error:
+            return self._refused(asked, error, arrival)  # No guess at a credential: that one was right.
         except NotAuthenticated as error:
-            if b"authorization" in headers or b"x-api-key" in headers:
+            if not served.public and (b"authorization" in headers or b"x-api-key" in headers):
                 self._authenticator.failed(address)
-            return asked.refuse(error)
+            return self.challenged(self._refused(asked, error, arrival), headers, error)
+        except NotAuthorized as error:
+            return self.challenged(self._refused(asked, error, arrival), headers, error)
         except DragomanError as error:
-            return asked.refuse(error)
+            return self._refused(asked, error, arrival)
         except Exception:
             # The boundary: a bug of ours must not take the connection down, nor show its inside.
             LOG.exception("a request broke inside the hub", extra={"fields": {"error_id": arrival.request_id}})
@@ -294,11 +332,43 @@ class Exchanger:
                 DragomanError("The hub failed; its log has the details under this id.", error_id=arrival.request_id)
             )
 
+    def _refused(self, asked: Asked, error: DragomanError, arrival: Arrival) -> HttpReply:
+        """The refusal in the words of what was asked, and a line of it: nothing else keeps that it was asked."""
+        self._noticed.note(
+            "refused",
+            code=error.code,
+            reason=error.details.get("reason"),
+            dialect=arrival.dialect or None,
+            request_id=arrival.request_id,
+            trace_id=arrival.trace.trace_id,
+            address=arrival.address or None,
+        )
+        return asked.refuse(error)
+
+    def challenged(self, reply: HttpReply, headers: Mapping[bytes, bytes], error: DragomanError) -> HttpReply:
+        """A refusal that says where clients learn how to get a credential, or one that reaches further (RFC 9728)."""
+        if reply.headers.get(_HOW, _BEARER) != _BEARER:
+            return reply  # It says by itself what it takes.
+        missing: Json = error.details.get("missing")
+        told = f'Bearer resource_metadata="{self._public_url}{PROTECTED_RESOURCE}"'
+        if reply.status == 403 and is_array(missing):
+            told += f', error="insufficient_scope", scope="{" ".join(_plain(scope) for scope in missing)}"'
+        elif reply.status != 401:
+            return reply
+        elif b"authorization" in headers or b"x-api-key" in headers:
+            told += ', error="invalid_token"'
+        return msgspec.structs.replace(reply, headers={**reply.headers, _HOW: told.encode("ascii", "replace")})
+
     def _check(self, headers: Mapping[bytes, bytes]) -> None:
         self._hosts.check(headers.get(b"host"))
         origin = headers.get(b"origin")
         if origin is not None:
             self._hosts.check_origin(origin)
+
+
+def _plain(scope: Json) -> str:
+    """A scope as it may stand in a header (RFC 6749, 3.3)."""
+    return "".join(sign for sign in str(scope) if "!" <= sign <= "~" and sign not in '"\\')
 
 
 def _check_once(raw: list[tuple[bytes, bytes]]) -> None:

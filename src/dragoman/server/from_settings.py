@@ -4,13 +4,22 @@ import sys
 from typing import Final, Literal
 
 from dragoman.config import Settings
+from dragoman.delivery.key_file import KeyFileSource
+from dragoman.hub.authenticate import DEFAULT_TENANT, OPERATOR
+from dragoman.hub.quotas import Quotas
+from dragoman.model.agent import Agent
 from dragoman.net.addresses import AddressRule
 from dragoman.net.dial import DialLimits
 from dragoman.net.origin import ClientLimits
+from dragoman.ports.clock import Clock
+from dragoman.ports.store import Housekeeping, Vault
+from dragoman.security.key_manager import KeyManager
+from dragoman.security.sealed import Sealer
 from dragoman.server import run
 from dragoman.server.limits import Limits
 
 KIB: Final = 1024
+ADMINISTRATORS: Final = ("admin", OPERATOR.id)  # who comes with the admin token, and everybody where nobody needs one
 
 
 def log_form(settings: Settings) -> Literal["json", "pretty"]:
@@ -40,6 +49,18 @@ def client_limits(settings: Settings) -> ClientLimits:
     )
 
 
+def key_file_of(settings: Settings, vault: Vault, sealer: Sealer) -> KeyFileSource | None:
+    """Where credentials are looked up that no owner stored: for the agents of the hub's own administrators."""
+    if settings.key_file is None:
+        return None
+
+    def is_administrators(agent: Agent) -> bool:
+        return agent.tenant == DEFAULT_TENANT and agent.owner_id in ADMINISTRATORS
+
+    keys = KeyManager(settings.key_file)
+    return KeyFileSource(keys, vault=vault, sealer=sealer, is_administrators=is_administrators)
+
+
 def protocol_limits(settings: Settings) -> Limits:
     """What one client may take of the server."""
     limits = settings.limits
@@ -61,3 +82,15 @@ def tls_of(settings: Settings) -> run.Tls | None:
     if settings.tls_cert is None or settings.tls_key is None:
         return None
     return run.Tls(certificate=settings.tls_cert, key=settings.tls_key)
+
+
+def quotas_of(settings: Settings, store: Housekeeping, clock: Clock) -> Quotas:
+    """What each tenant may have."""
+    quotas = settings.quotas
+    return Quotas(
+        store=store,
+        clock=clock,
+        agents=quotas.agents,
+        open_calls=quotas.open_calls,
+        stored_bytes=None if quotas.stored_mib is None else quotas.stored_mib * KIB * KIB,
+    )

@@ -68,7 +68,7 @@ class Sockets:
         try:
             caller, box_name = await self._admit(raw, address, asked)
         except DragomanError as error:
-            await decline(scope, send, asked.refuse(error))
+            await decline(scope, send, self._exchanger.challenged(asked.refuse(error), dict(raw), error))
             return
         await send({"type": "websocket.accept"})
         headers = {**lasting, **route.dialogue.headers}

@@ -12,11 +12,11 @@ from dragoman.backends.sqlite.lock import StoreInUse
 from dragoman.backends.sqlite.schema import Migration, SchemaTooNew
 from dragoman.backends.sqlite.upkeep import NoDatabase
 from dragoman.config import Settings
+from dragoman.hub.signing_keys import NAME as SIGNING_KEY
 from dragoman.ports.clock import Clock
 from dragoman.security.private_files import private_directory, read_private
 from dragoman.security.sealed import ROOT_KEY_FILE, CannotOpen, RootKey, Sealer
 from dragoman.server.app import DATABASE
-from dragoman.server.build import SIGNING_KEY
 
 __all__ = ["NoDatabase", "NoRootKey", "SchemaTooNew", "StoreInUse", "backup", "bring_up", "pending", "restore"]
 

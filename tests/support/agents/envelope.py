@@ -84,7 +84,8 @@ class EnvelopeAgent(StubAgent):
         return answer
 
     def _assigned(self, message: dict[str, Any], asked: dict[str, Any]) -> Answer:
-        task_id, given = asked["task_id"], asked["payload"]
+        task_id = asked["task_id"]
+        given: dict[str, Any] = asked.get("payload") or {}  # encrypted, it has none to be seen
         text = given.get("text")
         wish = "echo" if task_id in self._asking else wish_of(text if isinstance(text, str) else None)
         self._asking.discard(task_id)

@@ -46,7 +46,7 @@ def test_a_quick_call_costs_one_commit_and_no_sql_on_the_loop(
             assert statements.run == []
             await running.append(step(task, completed(clock)))
             assert statements.commits == 1
-            assert len(statements.run) == 3
+            assert len(statements.run) == 4  # begin, the call, its row of the audit, commit
             assert statements.threads == {"store-writer"}
 
     run(scenario())

@@ -1,4 +1,4 @@
-"""The tokens that agents get when they connect: who takes one as what, and for how long."""
+"""The tokens that agents get when they connect, and clients for their keys: who takes one as what, and for how long."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from dragoman.model.json import JsonObject
+from dragoman.security.jwt_verify import published_keys, verified_claims
 from dragoman.security.tokens import (
     NAMES_CALLER,
     SigningKey,
-    mint_agent_jwt,
+    mint_access_jwt,
     mint_hub_jwt,
     new_signing_key,
     public_jwks,
-    verified_claims,
 )
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
@@ -24,20 +24,20 @@ KEY = new_signing_key()
 def minted(key: SigningKey = KEY, **more: Any) -> str:
     claims: dict[str, Any] = {
         "issuer": HUB,
+        "subject": "agt_a",
         "agent_id": "agt_a",
         "tenant": "acme",
         "scopes": ("a2a:receive", "a2a:call"),
-        "key_id": "k1",
-        "allow": ("x:*",),
+        "client_id": "k1",
         "now": NOW,
         **more,
     }
-    return mint_agent_jwt(key, **claims)
+    return mint_access_jwt(key, **claims)
 
 
 def read(token: str, **more: Any) -> JsonObject | None:
     wanted: dict[str, Any] = {
-        "jwks": public_jwks([KEY]),
+        "keys": published_keys(public_jwks([KEY])),
         "issuer": HUB,
         "audience": HUB,
         "now": NOW,
@@ -49,28 +49,33 @@ def read(token: str, **more: Any) -> JsonObject | None:
 def test_a_token_says_which_agent_it_is_and_what_it_may() -> None:
     claims = read(minted())
     assert claims is not None
-    assert (claims["sub"], claims["tenant"], claims["scope"]) == ("agt_a", "acme", "a2a:call a2a:receive")
-    assert (claims["key"], claims["allow"]) == ("k1", ["x:*"])
-    bare = read(minted(key_id=None, allow=()))
-    assert bare is not None and "key" not in bare and "allow" not in bare
+    assert (claims["sub"], claims["tid"], claims["scope"]) == ("agt_a", "acme", "a2a:call a2a:receive")
+    assert (claims["client_id"], claims["agent_id"]) == ("k1", "agt_a")
+    bare = read(minted(client_id=None, agent_id=None))
+    assert bare is not None and "client_id" not in bare and "agent_id" not in bare
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"now": NOW + timedelta(minutes=15)},
-        {"now": NOW - timedelta(minutes=1)},
+        {"now": NOW + timedelta(minutes=15, seconds=30)},
+        {"now": NOW - timedelta(seconds=61)},
         {"issuer": "https://other.example"},
         {"audience": "https://other.example"},
         {"kind": NAMES_CALLER},
-        {"jwks": public_jwks([new_signing_key()])},
-        {"jwks": {"keys": []}},
-        {"jwks": {"keys": [{"kty": "oct"}]}},
+        {"keys": published_keys(public_jwks([new_signing_key()]))},
+        {"keys": published_keys({"keys": []})},
+        {"keys": published_keys({"keys": [{"kty": "oct"}]})},
     ],
 )
 def test_a_token_counts_only_where_and_when_it_is_meant(wrong: dict[str, Any]) -> None:
     assert read(minted()) is not None
     assert read(minted(), **wrong) is None
+
+
+@pytest.mark.parametrize("seconds", [-60, 0, 15 * 60 + 29])
+def test_clocks_may_differ_a_little(seconds: int) -> None:
+    assert read(minted(), now=NOW + timedelta(seconds=seconds)) is not None
 
 
 def test_the_hubs_word_to_an_agent_is_no_way_in() -> None:

@@ -44,7 +44,7 @@ def read(token: str, *keys: SigningKey) -> jwt.Token:
 
 
 def tokens(*, most: int = 10) -> HubTokens:
-    return HubTokens(KEY, issuer="https://hub.example", most=most)
+    return HubTokens(lambda _: KEY, issuer="https://hub.example", most=most)
 
 
 def ask(kept: HubTokens, subject: str = "agt_a", after_s: float = 0, scope: str = "a2a:call") -> str:
@@ -134,9 +134,12 @@ def test_at_its_bound_the_oldest_token_goes() -> None:
     assert ask(kept, "agt_b", after_s=41) != b
 
 
-def test_a_new_signing_key_is_used_at_once() -> None:
-    kept = tokens()
+def test_a_new_signing_key_signs_what_comes_next_and_all_once_the_old_one_is_not_trusted() -> None:
+    signing = [KEY]
+    kept = HubTokens(lambda _: signing[-1], issuer="https://hub.example", most=10)
     before = ask(kept)
-    kept.use(OTHER)
-    after = ask(kept)
-    assert (read(before).header["kid"], read(after, OTHER).header["kid"]) == (KEY.kid, OTHER.kid)
+    signing.append(OTHER)
+    assert ask(kept) == before
+    assert read(ask(kept, "agt_b"), OTHER).header["kid"] == OTHER.kid
+    kept.forget()
+    assert read(ask(kept), OTHER).header["kid"] == OTHER.kid

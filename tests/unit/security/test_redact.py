@@ -34,6 +34,8 @@ BASIC = base64.b64encode(b"client:hunter22").decode()
         (f"'{SIGNING}'", SIGNING),
         (f"token {JWT}.", JWT),
         (f"payload {JWE}", JWE),
+        ("-----BEGIN PRIVATE KEY-----\nMIGHAgEA\n-----END PRIVATE KEY-----", "MIGHAgEA"),
+        (r'"key":"-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n"', "MHcCAQEE"),
         (f"Authorization: Bearer {KEY}", KEY),
         ("authorization: Digest username=bob, response=8a9f", "8a9f"),
         ("sent Bearer abcdef.123~x+/= to it", "abcdef.123~x+/="),
@@ -151,7 +153,22 @@ def test_json_keeps_its_shape_and_loses_its_secrets() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["eyJ-", "eyJ.", "a=", "://", "://a@", '"a":"', '"token', "ap_aaaa", "Bearer ", "\\", "a.b%"]
+    "piece",
+    [
+        "eyJ-",
+        "eyJ.",
+        "a=",
+        "://",
+        "://a@",
+        '"a":"',
+        '"token',
+        "ap_aaaa",
+        "Bearer ",
+        "\\",
+        "a.b%",
+        "-----BEGIN A PRIVATE KEY-----",
+        "-----BEGIN ",
+    ],
 )
 def test_a_long_hostile_text_costs_one_pass(piece: str) -> None:
     text = piece * (400_000 // len(piece))

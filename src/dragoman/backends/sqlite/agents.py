@@ -25,7 +25,13 @@ class _CardRow(msgspec.Struct, frozen=True, array_like=True):
     card: bytes
 
 
-def register(connection: Connection, agent: Agent) -> StoredAgent | Taken:
+class Full(msgspec.Struct, frozen=True):
+    """The tenant has as many agents as it may."""
+
+    most: int
+
+
+def register(connection: Connection, agent: Agent, most: int | None = None) -> StoredAgent | Taken | Full:
     """Put an agent in, or replace it for its owner. Its UUID, first registration and figures stay."""
     holder = number(connection, SQL["name_holder"], (agent.tenant, agent.id))
     old = None if holder is None else _agent(connection, holder)
@@ -36,6 +42,10 @@ def register(connection: Connection, agent: Agent) -> StoredAgent | Taken:
     taken = _taken(connection, agent, holder)
     if taken is not None:
         return Taken(name=taken)
+    if most is not None and (old is None or old.status is AgentStatus.REMOVED):
+        have = number(connection, SQL["count_tenants_agents"], (agent.tenant,)) or 0
+        if have >= most:
+            return Full(most)
     if old is None or holder is None:
         holder = _insert(connection, agent)
     else:
@@ -81,8 +91,8 @@ def set_rating(connection: Connection, tenant: str, agent_id: str, rating: float
     return agent, True
 
 
-def find(connection: Connection, tenant: str, name: str, version: str | None) -> Agent | None:
-    """An agent by id, alias or UUID, its card the current one or that of the version; never a tombstone."""
+def find(connection: Connection, tenant: str, name: str, version: str | None, *, removed: bool = False) -> Agent | None:
+    """An agent by id, alias or UUID, its card the current one or that of the version; or else only its tombstone."""
     agent_number = number(connection, SQL["name_holder"], (tenant, name))
     agent = None if agent_number is None else _agent(connection, agent_number)
     if agent is None or name not in (agent.id, *agent.aliases):
@@ -91,7 +101,7 @@ def find(connection: Connection, tenant: str, name: str, version: str | None) ->
         # A UUID names an agent of any tenant, but only one that anyone may see.
         if agent is not None and agent.tenant != tenant and (agent.private or not agent.open):
             return None
-    if agent is None or agent.status is AgentStatus.REMOVED:
+    if agent is None or (agent.status is AgentStatus.REMOVED) is not removed:
         return None
     if version is None or version == agent.card.version:
         return agent

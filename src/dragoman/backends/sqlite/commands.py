@@ -7,19 +7,23 @@ failure, so nothing here changes memory but the command's own outcome.
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
 from typing import Final, Generic, Protocol, TypeVar, final
 
 import msgspec
 
-from dragoman.backends.sqlite import codec, deliveries
+from dragoman.backends.sqlite import audit, codec, deliveries
+from dragoman.backends.sqlite.audit import Noted, Reckoned
 from dragoman.backends.sqlite.connection import Connection, Value
 from dragoman.backends.sqlite.counted import ROW_BYTES, CountedConnection
 from dragoman.backends.sqlite.held import Held
 from dragoman.backends.sqlite.once import REQUEST
 from dragoman.backends.sqlite.sql import SQL
 from dragoman.backends.sqlite.tasks import task_anyone
+from dragoman.model.errors import TaskNotFound
 from dragoman.model.events import StatusChanged
 from dragoman.model.task import Task
+from dragoman.ports.audit import Act
 from dragoman.ports.store import Duplicate, Growth, NewJob, Once, Opened, Raced
 
 T = TypeVar("T")
@@ -66,8 +70,8 @@ class AnyStep(Protocol):
 
     error: Exception | None
 
-    def carry_out(self, connection: Connection) -> None:
-        """Run it inside the batch's transaction."""
+    def carry_out(self, connection: Connection, noted: Noted) -> None:
+        """Run it inside the batch's transaction, and say what the audit has to know of it."""
         ...
 
     def settle(self) -> None:
@@ -77,19 +81,29 @@ class AnyStep(Protocol):
 
 @final
 class Step(Generic[T]):
-    """A function of the connection, and who waits for what it returns."""
+    """A function of the connection, who waits for what it returns, and what the audit says that was done."""
 
-    __slots__ = ("_future", "_outcome", "_run", "error")
+    __slots__ = ("_act", "_future", "_outcome", "_run", "error")
 
-    def __init__(self, run: Callable[[Connection], T], future: asyncio.Future[T]) -> None:
+    def __init__(
+        self,
+        run: Callable[[Connection, Noted], T],
+        future: asyncio.Future[T],
+        act: Callable[[T], Act | None] | None = None,
+    ) -> None:
         self._run = run
         self._future = future
+        self._act = act
         self._outcome: list[T] = []
         self.error: Exception | None = None
 
-    def carry_out(self, connection: Connection) -> None:
+    def carry_out(self, connection: Connection, noted: Noted) -> None:
         """Run it; when a batch is run again the last outcome counts."""
-        self._outcome = [self._run(connection)]
+        outcome = self._run(connection, noted)
+        self._outcome = [outcome]
+        act = None if self._act is None else self._act(outcome)
+        if act is not None:
+            noted.acts.append(act)
 
     def settle(self) -> None:
         """Tell who waits."""
@@ -104,8 +118,8 @@ class Step(Generic[T]):
 Command = Open | Grow | AnyStep
 
 
-def carry_out(connection: Connection, batch: Sequence[Command], now: Callable[[], int]) -> int:
-    """Write a batch inside the open transaction; about how many bytes of log that makes."""
+def carry_out(connection: Connection, batch: Sequence[Command], now: Callable[[], int], noted: Noted) -> int:
+    """Write a batch inside the open transaction, and its rows of the audit; about how many bytes of log that makes."""
     opens: list[Open] = []
     quick: list[Grow] = []
     grows: list[Grow] = []
@@ -121,17 +135,17 @@ def carry_out(connection: Connection, batch: Sequence[Command], now: Callable[[]
     if opens or grows:
         fresh = [command.held for command in opens if _decide(connection, command, now)]
         fresh += [command.held for command in grows if command.held is not None]
-        size += _write_openings(connection, fresh, now)
+        size += _write_openings(connection, fresh, now, noted)
     if quick:
-        size += _write_quick(connection, quick, now)
+        size += _write_quick(connection, quick, now, noted)
     for command in grows:
-        size += _grow(connection, command, now)
+        size += _grow(connection, command, now, noted)
     if steps:
         counted = CountedConnection(connection)
         for step in steps:
-            step.carry_out(counted)
+            step.carry_out(counted, noted)
         size += counted.size
-    return size
+    return size + noted.write(connection, now)
 
 
 def _decide(connection: Connection, command: Open, now: Callable[[], int]) -> bool:
@@ -147,42 +161,47 @@ def _decide(connection: Connection, command: Open, now: Callable[[], int]) -> bo
         command.outcome = OPENED
         return True
     row = connection.execute(_FIND_KEY, (task.tenant, once.principal, once.scope, once.key, at)).fetchall()[0]
-    known = msgspec.convert(row, _Known)
+    known = msgspec.convert(row, _Claimed)
     command.outcome = Duplicate(task_id=known.task_id, same=known.digest == once.digest)
     return False
 
 
-class _Known(msgspec.Struct, frozen=True, array_like=True):
+class _Claimed(msgspec.Struct, frozen=True, array_like=True):
     task_id: str
     digest: bytes
 
 
-def _write_openings(connection: Connection, fresh: Sequence[Held], now: Callable[[], int]) -> int:
+def _write_openings(connection: Connection, fresh: Sequence[Held], now: Callable[[], int], noted: Noted) -> int:
     if not fresh:
         return 0
     tasks: list[tuple[Value, ...]] = []
+    events: list[tuple[int, bytes]] = []
     size = 0
     for held in fresh:
         task = held.opening.task
         doc = codec.pack(task)
         size += len(doc) + 3 * ROW_BYTES
         created = codec.to_micros(task.created_at)
-        head = (held.number, task.id, task.tenant, task.caller_id, task.context_id, 0, created, 1, doc)
-        tasks.append((*head, *_found_by(task)))
+        event = (held.number << codec.SEQ_BITS | 1, codec.pack_event(codec.first_event(task)))
+        events.append(event)
+        head = (held.number, task.id, task.tenant, task.caller_id, task.context_id, 0, created, 1)
+        found_by = _found_by(task)
+        made = audit.grown(head, found_by, audit.summed(doc, audit.after_events(audit.NOTHING, (event,))))
+        noted.wrote(held.number, made.digest, task.tenant, len(doc) + len(event[1]))
+        noted.opened(task.tenant, 1)
+        tasks.append((*head, doc, *found_by, made.digest, made.sums, noted.n))
     connection.executemany(_ADD_TASK, tasks)
-    events = [
-        (held.number << codec.SEQ_BITS | 1, codec.pack_event(codec.first_event(held.opening.task))) for held in fresh
-    ]
     connection.executemany(_ADD_EVENT, events)
     connection.executemany(_ADD_JOB, [_job_row(held.number, held.number, held.opening.job) for held in fresh])
     _note_keys(connection, fresh, now)
     return size
 
 
-def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[], int]) -> int:
+def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[], int], noted: Noted) -> int:
     rows: list[tuple[Value, ...]] = []
     fresh: list[Held] = []
     jobs: list[tuple[Value, ...]] = []
+    covers, stored = noted.covers, noted.stored
     size = 0
     for command in quick:
         held = command.held
@@ -196,7 +215,11 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
         last = growth.after + len(growth.events)
         state = codec.STATE[task.state]
         head = (held.number, task.id, task.tenant, task.caller_id, task.context_id, state, at, last, log)
-        rows.append((*head, *_found_by(task)))
+        row = (*head, *_found_by(task))
+        digest = audit.digest_of(row)
+        covers[held.number] = digest
+        stored[task.tenant] = stored.get(task.tenant, 0) + len(log)
+        rows.append((*row, digest, noted.n))
         if held.opening.once is not None or held.opening.alias is not None:
             fresh.append(held)
         if growth.once is not None:
@@ -212,7 +235,7 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
     return size
 
 
-def _grow(connection: Connection, command: Grow, now: Callable[[], int]) -> int:
+def _grow(connection: Connection, command: Grow, now: Callable[[], int], noted: Noted) -> int:
     growth = command.growth
     task = growth.task
     last = growth.after + len(growth.events)
@@ -221,7 +244,7 @@ def _grow(connection: Connection, command: Grow, now: Callable[[], int]) -> int:
     doc = codec.pack(task) if whole else None
     moved = next((event for event in reversed(growth.events) if isinstance(event, StatusChanged)), None)
     if not growth.events:
-        found = connection.execute(_NOTE, (task.id, growth.after, doc)).fetchall()
+        found = connection.execute(_NOTE, (task.id, growth.after, doc, task.forgotten_at is not None)).fetchall()
     elif moved is None:
         found = connection.execute(_GROW, (task.id, growth.after, last, doc)).fetchall()
     else:
@@ -231,16 +254,60 @@ def _grow(connection: Connection, command: Grow, now: Callable[[], int]) -> int:
         command.outcome = Raced(task=task_anyone(connection, task.id))
         return 0
     command.outcome = None
-    number = msgspec.convert(found[0], tuple[int])[0]
+    row = msgspec.convert(found[0], _Grown)
+    number = row.number
     base = number << codec.SEQ_BITS
     events = [(base | seq, codec.pack_event(event)) for seq, event in enumerate(growth.events, growth.after + 1)]
     connection.executemany(_ADD_EVENT, events)
+    written = sum(len(body) for _, body in events)
+    kept = written + (len(doc or b"") if task.ended else 0)  # Until then its document is small.
+    noted.changed(number, _reckoned(connection, row, task, last, doc, events, noted), task.tenant, kept)
     if growth.once is not None:
         connection.execute(_NOTE_KEY, (*_key_row(task.tenant, growth.once, task.id), now())).fetchall()
+    if task.ended and events:
+        noted.opened(task.tenant, -1)
     if task.ended:
         connection.execute(_END_JOB, (number,)).fetchall()
     connection.executemany(_ADD_JOB, _born_jobs(connection, number, command, now))
-    return sum(len(body) for _, body in events) + len(doc or b"") + 3 * ROW_BYTES + len(growth.jobs) * JOB_BYTES
+    return written + len(doc or b"") + 3 * ROW_BYTES + len(growth.jobs) * JOB_BYTES
+
+
+class _Grown(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a step of a task left, and what the audit knew of the task before."""
+
+    number: int
+    state_at: int
+    sums: bytes | None
+    forgotten: int | None
+    agent: str
+    skill: str
+    dialect: str
+    trace: str
+
+
+def _reckoned(
+    connection: Connection,
+    row: _Grown,
+    task: Task,
+    last: int,
+    doc: bytes | None,
+    events: Sequence[tuple[int, bytes]],
+    noted: Noted,
+) -> Reckoned:
+    """The digest of a task after a step: from its sums and what the step wrote, where it has sums."""
+    sums = noted.sums_of(row.number) or row.sums
+    if sums is None or row.forgotten is not None:
+        # A call of one row, or of before there was an audit: all of it is looked at.
+        whole = audit.task_row(connection, row.number)
+        if whole is None:
+            raise TaskNotFound(task_number=row.number)
+        return audit.reckoned(connection, whole)
+    of_doc = sums[: audit.DIGEST_BYTES] if doc is None else sha256(doc).digest()
+    sums = of_doc + audit.after_events(sums[audit.DIGEST_BYTES :], events)
+    state = codec.STATE[task.state]
+    head = (row.number, task.id, task.tenant, task.caller_id, task.context_id, state, row.state_at, last)
+    # As they are stored: calls of early versions lack some of them.
+    return audit.grown(head, (row.agent, row.skill, row.dialect, row.trace), sums)
 
 
 def _found_by(task: Task) -> tuple[Value, ...]:

@@ -23,6 +23,7 @@ _PRAGMAS: Final = (
     "PRAGMA cache_size=-16384",  # KiB
     "PRAGMA mmap_size=0",
     "PRAGMA busy_timeout=1000",
+    "PRAGMA secure_delete=ON",  # What was forgotten, delivered or replaced is not left in the file's unused places.
 )
 
 

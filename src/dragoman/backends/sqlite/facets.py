@@ -1,7 +1,7 @@
 """What an agent is found by: facets (kind, value), words, and the shelves on which searches look.
 
     shelf 0  active or unreachable      shelf 2  those of 0 that anyone may see (open, not private)
-    shelf 1  paused                     shelf 3  those of 1 that anyone may see
+    shelf 1  paused or quarantined      shelf 3  those of 1 that anyone may see
 
 A removed agent stands on no shelf. Pure; search.py and agents.py do the reading and writing.
 """
@@ -19,6 +19,7 @@ FINDABLE: Final = 0
 PAUSED: Final = 1
 PUBLIC: Final = 2  # added to either
 MAX_WORDS: Final = 16
+NOT_FOUND: Final = frozenset({AgentStatus.PAUSED, AgentStatus.QUARANTINED})  # unless they are asked for
 
 _WORD: Final = re.compile(r"\w+")
 
@@ -27,7 +28,7 @@ def shelves(agent: Agent) -> tuple[int, ...]:
     """Where an agent stands."""
     if agent.status is AgentStatus.REMOVED:
         return ()
-    shelf = PAUSED if agent.status is AgentStatus.PAUSED else FINDABLE
+    shelf = PAUSED if agent.status in NOT_FOUND else FINDABLE
     return (shelf, shelf + PUBLIC) if agent.open and not agent.private else (shelf,)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar, final
 
-from dragoman.backends.sqlite import schema
+from dragoman.backends.sqlite import audit, schema
+from dragoman.backends.sqlite.audit import Noted
 from dragoman.backends.sqlite.checkpoint import Checkpoints
 from dragoman.backends.sqlite.commands import Command, Step
 from dragoman.backends.sqlite.connection import Connect, Connection, prepare
@@ -14,6 +15,7 @@ from dragoman.backends.sqlite.lock import FileLock
 from dragoman.backends.sqlite.lookups import Lookups
 from dragoman.backends.sqlite.readers import Readers
 from dragoman.backends.sqlite.writer import Writer
+from dragoman.ports.audit import Act
 
 T = TypeVar("T")
 
@@ -32,6 +34,7 @@ class StoreFile:
         now: Callable[[], int],
         settle: Callable[[Sequence[Command]], None],
         held: Callable[[], int],
+        taken: Callable[[Noted], None],
         wal_mib: float,
         readers: int,
         inline: bool,
@@ -52,13 +55,17 @@ class StoreFile:
         self._loop = asyncio.get_running_loop()
         self._readers = Readers(connections, threads=not inline)
         self.lookups = Lookups(self._readers.ask, now)
-        self.writer = Writer(self.connection, self._checkpoints, now, settle, held, inline=inline)
+        self.writer = Writer(self.connection, self._checkpoints, now, settle, held, taken, inline=inline)
 
-    async def write(self, run: Callable[[Connection], T]) -> T:
-        """What the function returns, once all it wrote is on disk."""
+    async def write(self, run: Callable[[Connection], T], act: Callable[[T], Act | None] | None = None) -> T:
+        """What the function returns, once all it wrote is on disk; with the act that it was, by what came of it."""
+        return await self.rewrite(lambda connection, _: run(connection), act)
+
+    async def rewrite(self, run: Callable[[Connection, Noted], T], act: Callable[[T], Act | None] | None = None) -> T:
+        """The same for a function that changes what is stored of calls, and tells the audit so."""
         self.writer.refuse_if_full()
         future: asyncio.Future[T] = self._loop.create_future()
-        self.writer.submit(Step(run, future))
+        self.writer.submit(Step(run, future, act))
         return await future
 
     async def read(self, run: Callable[[Connection], T]) -> T:
@@ -79,6 +86,7 @@ def _open(path: Path, connect: Connect, now: int) -> Connection:
     connection = connect(path)
     prepare(connection, reads_only=False)
     schema.migrate(connection, schema.migrations(), now)
+    audit.begin(connection, now)
     return connection
 
 

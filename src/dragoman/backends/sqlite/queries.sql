@@ -30,13 +30,16 @@ INSERT INTO pulse (id, at) VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET at = ex
 
 -- name: add_quick_task
 -- A call that ended while its opening was held: one row.
-INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, log, agent, skill, dialect, trace)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13);
+INSERT INTO task (
+  number, id, tenant, caller, context, state, state_at, last_seq, log, agent, skill, dialect, trace, digest, covered_by)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
 
 -- name: add_task
 -- The opening of a call.
-INSERT INTO task (number, id, tenant, caller, context, state, state_at, last_seq, doc, agent, skill, dialect, trace)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13);
+INSERT INTO task (
+  number, id, tenant, caller, context, state, state_at, last_seq, doc, agent, skill, dialect, trace, digest, sums,
+  covered_by)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16);
 
 -- name: add_event
 -- One event under its key.
@@ -46,19 +49,19 @@ INSERT INTO event (key, body) VALUES (?1, ?2);
 -- A step that leaves the state: no index is touched. Only from the event number it expects, never after the end.
 UPDATE task SET last_seq = ?3, doc = coalesce(?4, doc)
 WHERE id = ?1 AND last_seq = ?2 AND state < 4
-RETURNING number;
+RETURNING number, state_at, sums, forgotten, agent, skill, dialect, trace;
 
 -- name: move_task
 -- A step that may change the state. Only from the event number it expects, never after the end.
 UPDATE task SET last_seq = ?3, doc = coalesce(?4, doc), state = ?5,
   state_at = CASE state WHEN ?5 THEN state_at ELSE ?6 END
 WHERE id = ?1 AND last_seq = ?2 AND state < 4
-RETURNING number;
+RETURNING number, state_at, sums, forgotten, agent, skill, dialect, trace;
 
 -- name: note_task
--- A change that is no event, of the document alone: after the end, too.
-UPDATE task SET doc = ?3 WHERE id = ?1 AND last_seq = ?2
-RETURNING number;
+-- A change that is no event, of the document alone: after the end, too. What was forgotten does not come back with it.
+UPDATE task SET doc = ?3 WHERE id = ?1 AND last_seq = ?2 AND (forgotten IS NULL OR ?4)
+RETURNING number, state_at, sums, forgotten, agent, skill, dialect, trace;
 
 -- name: task_anyone
 -- A task whoever owns it: for the loser of a race, who had it already.
@@ -494,3 +497,126 @@ ON CONFLICT (task) DO UPDATE SET stars = excluded.stars, comment = excluded.comm
 SELECT coalesce(sum(stars), 0), count(*) FROM (
   SELECT stars FROM rating WHERE tenant = ?1 AND agent = ?2 ORDER BY rated_at DESC LIMIT ?3
 );
+
+-- name: see_mark
+-- Take note of a mark, if it is not known or can no longer count; one row if it is new.
+INSERT INTO seen (tenant, caller, mark, expires) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (tenant, caller, mark) DO UPDATE SET expires = excluded.expires WHERE seen.expires < ?5
+RETURNING expires;
+
+-- name: forget_marks
+-- Drop some of the marks that cannot count any more.
+DELETE FROM seen WHERE (tenant, caller, mark) IN (
+  SELECT tenant, caller, mark FROM seen WHERE expires < ?1 LIMIT ?2
+);
+
+-- name: add_act
+-- The next row of the audit: an act.
+INSERT INTO audit (n, at, tenant, principal, key, action, object, outcome, request, digest, hash)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+
+-- name: add_covers
+-- The next row of the audit: what a commit wrote of calls.
+INSERT INTO audit (n, at, tenant, principal, action, object, outcome, digest, covers, hash)
+VALUES (?1, ?2, '', '', 'calls.written', '', '', ?3, ?4, ?5);
+
+-- name: last_audit
+-- Where the chain stands.
+SELECT n, hash FROM audit WHERE n > 0 ORDER BY n DESC LIMIT 1;
+
+-- name: set_audit_tip
+-- Which row is the last act.
+INSERT INTO audit_tip (id, n, hash) VALUES (1, ?1, ?2)
+ON CONFLICT (id) DO UPDATE SET n = excluded.n, hash = excluded.hash;
+
+-- name: audit_tip
+-- The same, read back, beside the hash that the row itself has.
+SELECT n, hash, (SELECT hash FROM audit WHERE audit.n = audit_tip.n) FROM audit_tip WHERE id = 1;
+
+-- name: set_task_digest
+-- What the audit knows of a task that has changed.
+UPDATE task SET digest = ?2, sums = ?3, covered_by = ?4 WHERE number = ?1;
+
+-- name: audited_task
+-- The whole row of a task.
+SELECT number, id, tenant, caller, context, state, state_at, last_seq, agent, skill, dialect, trace, doc, log, digest,
+  sums, covered_by, forgotten
+FROM task WHERE number = ?1;
+
+-- name: audit_rows
+-- Rows of the audit in their order, after one, up to another.
+SELECT n, at, tenant, principal, key, action, object, outcome, request, digest, covers, hash FROM audit
+WHERE n > ?1 AND n <= ?2 ORDER BY n LIMIT ?3;
+
+-- name: audit_row
+-- What a row of the audit covers, when it was written, and its hash.
+SELECT at, covers, hash FROM audit WHERE n = ?1;
+
+-- name: audited_tasks
+-- What tasks say of the audit, in the order of their numbers.
+SELECT number, id, digest, covered_by FROM task WHERE number > ?1 ORDER BY number LIMIT ?2;
+
+-- name: acts
+-- Acts of all tenants, newest first.
+SELECT n, at, tenant, principal, key, action, object, outcome, request, digest, covers, hash FROM audit
+WHERE covers IS NULL AND n < :before AND at >= :since AND at <= :until AND (:action IS NULL OR action = :action)
+  AND (:object IS NULL OR object = :object) AND (:principal IS NULL OR principal = :principal)
+ORDER BY n DESC LIMIT :limit;
+
+-- name: acts_of_tenant
+-- The same of one.
+SELECT n, at, tenant, principal, key, action, object, outcome, request, digest, covers, hash FROM audit
+WHERE covers IS NULL AND tenant = :tenant AND n < :before AND at >= :since AND at <= :until
+  AND (:action IS NULL OR action = :action) AND (:object IS NULL OR object = :object)
+  AND (:principal IS NULL OR principal = :principal)
+ORDER BY n DESC LIMIT :limit;
+
+-- name: covering_rows
+-- Rows that cover calls, newest first.
+SELECT n, at, tenant, principal, key, action, object, outcome, request, digest, covers, hash FROM audit
+WHERE n < :before AND covers IS NOT NULL AND at >= :since AND at <= :until ORDER BY n DESC LIMIT :limit;
+
+-- name: keep_audit_head
+-- A signed head.
+INSERT INTO audit_head (n, token) VALUES (?1, ?2) ON CONFLICT (n) DO UPDATE SET token = excluded.token;
+
+-- name: audit_heads
+-- The newest signed heads, each with the hash that its row has now.
+SELECT n, token, (SELECT hash FROM audit WHERE audit.n = audit_head.n) FROM audit_head WHERE n > 0 ORDER BY n DESC LIMIT ?1;
+
+-- name: forget_task
+-- What is left of a task when what was written in it is removed.
+UPDATE task SET doc = ?2, log = ?3, forgotten = ?4 WHERE number = ?1;
+
+-- name: task_to_forget
+-- Which task it is: tenant and principal are part of the question.
+SELECT number FROM task WHERE id = ?1 AND tenant = ?2 AND (?3 IS NULL OR caller = ?3);
+
+-- name: change_event
+-- What is left of an event.
+UPDATE event SET body = ?2 WHERE key = ?1;
+
+-- name: forget_deliveries
+-- What was told of a task, and what is still owed: addresses and answers go with it.
+DELETE FROM delivery WHERE task = ?1 RETURNING id;
+
+-- name: forget_rating
+-- What its caller said of a task.
+UPDATE rating SET comment = NULL WHERE task = ?1;
+
+-- name: open_calls
+-- How many calls of each tenant are open, among those that are not completed.
+SELECT tenant, count(*) FROM task INDEXED BY task_not_completed WHERE state <> 4 AND state < 4 GROUP BY tenant;
+
+-- name: stored_calls
+-- How much the calls of one stretch of numbers take, by tenant; without their events.
+SELECT tenant, coalesce(length(doc), 0) + coalesce(length(log), 0), number FROM task
+WHERE number > ?1 ORDER BY number LIMIT ?2;
+
+-- name: stored_events
+-- How much the events of one stretch of numbers take, each with its key.
+SELECT key, length(body) FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3;
+
+-- name: count_tenants_agents
+-- How many agents a tenant has, without those that were removed.
+SELECT count(*) FROM agent WHERE tenant = ?1 AND status <> 'removed';

@@ -14,7 +14,7 @@ import msgspec
 from dragoman.backends.sqlite import codec
 from dragoman.backends.sqlite.connection import Connection, Value, number
 from dragoman.backends.sqlite.cursor import from_cursor, to_cursor
-from dragoman.backends.sqlite.facets import ALL, FINDABLE, PAUSED, PUBLIC, Facet, match_expression
+from dragoman.backends.sqlite.facets import ALL, FINDABLE, NOT_FOUND, PAUSED, PUBLIC, Facet, match_expression
 from dragoman.backends.sqlite.sql import SQL
 from dragoman.model.agent import Agent, AgentStatus
 from dragoman.model.operations import Discover, Match
@@ -71,7 +71,7 @@ def search(connection: Connection, scope: Scope, query: Discover) -> AgentList:
 
 def _search(connection: Connection, scope: Scope, query: Discover, start: Position) -> AgentList:
     limit = min(max(query.limit, 1), MAX_PAGE)
-    shelves = (FINDABLE, PAUSED) if query.also_paused else (PAUSED if query.status is AgentStatus.PAUSED else FINDABLE,)
+    shelves = (FINDABLE, PAUSED) if query.also_paused else (PAUSED if query.status in NOT_FOUND else FINDABLE,)
     plans = [plan for shelf in shelves if (plan := _plan(connection, scope, query, shelf)) is not None]
     if not plans:
         return _NOTHING

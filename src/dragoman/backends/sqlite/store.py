@@ -15,18 +15,24 @@ from functools import partial
 from pathlib import Path
 from typing import Final, final
 
+import msgspec
+
 from dragoman.backends.sqlite import (
     agents,
+    audit_check,
+    audit_rows,
     codec,
     deliveries,
     delivery_lists,
     durations,
+    forgetting,
     jobs,
     keys,
     listing,
     mail,
     ratings,
     search,
+    signatures,
     tasks,
 )
 from dragoman.backends.sqlite.commands import OPENED, Command, Grow, Open
@@ -35,11 +41,13 @@ from dragoman.backends.sqlite.file import StoreFile
 from dragoman.backends.sqlite.held import Held, HeldOpenings, belongs
 from dragoman.backends.sqlite.once import REQUEST, RecentKeys, name_of
 from dragoman.backends.sqlite.sql import SQL
+from dragoman.backends.sqlite.taken import TakenByTenants
 from dragoman.model.agent import Agent, AgentStatus
-from dragoman.model.errors import Conflict
+from dragoman.model.errors import Conflict, RateLimited
 from dragoman.model.events import Happened
 from dragoman.model.operations import Discover, ListTasks
 from dragoman.model.task import Task
+from dragoman.ports.audit import Act, AuditList, AuditQuery, Checked, Head, SignedHead, Usage, Window
 from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, Grown, mail_topic, task_topic
 from dragoman.ports.clock import Clock
 from dragoman.ports.deliveries import Delivery, DeliveryList, DeliveryQuery, Outcome, Pending, Receiver
@@ -48,6 +56,7 @@ from dragoman.ports.store import (
     Duplicate,
     Growth,
     Job,
+    Mark,
     Opened,
     Opening,
     Owner,
@@ -94,6 +103,7 @@ class SqliteStore:
         self._held = HeldOpenings(clock, hold_s, self._write_opening)
         self._recent = RecentKeys()
         self._uses: dict[str, datetime] = {}
+        self._taken = TakenByTenants()
         self._next_task = 1
         self._next_job = jobs.OTHER_JOBS
         self._last_commit: float | None = None
@@ -104,6 +114,7 @@ class SqliteStore:
             now=self._now,
             settle=self._settle,
             held=self._held.__len__,
+            taken=self._taken.add,
             wal_mib=wal_mib,
             readers=readers,
             inline=inline,
@@ -117,6 +128,7 @@ class SqliteStore:
         self._file = self._open_file()
         connection = self._file.connection
         self._next_task = (number(connection, SQL["last_task_number"]) or 0) + 1
+        self._taken.begin(connection, self._next_task - 1)
         last_job = max(number(connection, SQL[name]) or 0 for name in ("last_job_id", "last_delivery_id"))
         self._next_job = max(last_job + 1, jobs.OTHER_JOBS)
 
@@ -268,17 +280,23 @@ class SqliteStore:
         """A page of the scope's deliveries. Raises BadParams for a malformed cursor."""
         return await self._file.read(lambda connection: delivery_lists.list_deliveries(connection, scope, query))
 
-    async def replay(self, scope: Scope, ids: Sequence[str]) -> Sequence[Delivery]:
+    async def replay(self, scope: Scope, ids: Sequence[str], act: Act | None = None) -> Sequence[Delivery]:
         """Have these sent once more; the ones of this scope, as they stand now."""
-        return await self._file.write(lambda connection: deliveries.replay(connection, scope, ids))
+
+        def noted(found: Sequence[Delivery]) -> Act | None:
+            ids = " ".join(one.id for one in found)
+            return None if act is None or not found else msgspec.structs.replace(act, object=ids)
+
+        return await self._file.write(lambda connection: deliveries.replay(connection, scope, ids), noted)
 
     async def switch_receiver(
-        self, scope: Scope, delivery_id: str, reason: str | None, at: datetime
+        self, scope: Scope, delivery_id: str, reason: str | None, at: datetime, act: Act | None = None
     ) -> Delivery | None:
         """Disable a delivery's address for a reason, or enable it; None if there is no such delivery."""
         micros = codec.to_micros(at)
         return await self._file.write(
-            lambda connection: deliveries.switch(connection, scope, delivery_id, reason, micros)
+            lambda connection: deliveries.switch(connection, scope, delivery_id, reason, micros),
+            lambda found: None if found is None else act,
         )
 
     # Mail
@@ -305,16 +323,34 @@ class SqliteStore:
     # Agents
 
     async def register(self, registration: Registration) -> StoredAgent | Taken:
-        """Put an agent in, or replace its card: the owner's alone. Every card version stays readable."""
-        agent = registration.agent
-        stored = await self._file.write(lambda connection: agents.register(connection, agent))
+        """Put an agent in, or replace its card: the owner's alone. Every card version stays readable.
+
+        Raises RateLimited where its tenant has as many agents as it may.
+        """
+        agent, act = registration.agent, registration.act
+
+        def noted(stored: StoredAgent | Taken | agents.Full) -> Act | None:
+            if act is None or not isinstance(stored, StoredAgent):
+                return None
+            return msgspec.structs.replace(act, outcome="created" if stored.created else "changed")
+
+        stored = await self._file.write(lambda connection: agents.register(connection, agent, registration.most), noted)
+        if isinstance(stored, agents.Full):
+            raise RateLimited(
+                f"The tenant {agent.tenant} has {stored.most} agents, as many as it may.",
+                reason="quota",
+                quota="agents",
+                limit=stored.most,
+            )
         if isinstance(stored, StoredAgent):
             self._tell_agent(agent.tenant, agent.id)
         return stored
 
-    async def find_agent(self, tenant: str, name: str, version: str | None = None) -> Agent | None:
-        """An agent by id, UUID or alias, with its current card or the one of that version."""
-        return await self._file.read(lambda connection: agents.find(connection, tenant, name, version))
+    async def find_agent(
+        self, tenant: str, name: str, version: str | None = None, *, removed: bool = False
+    ) -> Agent | None:
+        """An agent by id, UUID or alias, with its current card or the one of that version; `removed`: its tombstone."""
+        return await self._file.read(lambda connection: agents.find(connection, tenant, name, version, removed=removed))
 
     async def versions(self, tenant: str, agent_id: str) -> Sequence[str]:
         """The versions its card has had, newest first."""
@@ -325,23 +361,29 @@ class SqliteStore:
         return await self._file.read(lambda connection: search.search(connection, scope, query))
 
     async def change_agent(
-        self, tenant: str, agent_id: str, status: AgentStatus | None, open_: bool | None, private: bool | None
+        self,
+        tenant: str,
+        agent_id: str,
+        status: AgentStatus | None,
+        open_: bool | None,
+        private: bool | None,
+        act: Act | None = None,
     ) -> Agent | None:
         """Change how an agent stands; None if there is none."""
 
         def change(connection: Connection) -> Agent | None:
             return agents.change(connection, tenant, agent_id, status, open_, private)
 
-        agent = await self._file.write(change)
+        agent = await self._file.write(change, lambda changed: None if changed is None else act)
         if agent is not None:
             self._tell_agent(tenant, agent_id)
         return agent
 
     # Keys and sealed values
 
-    async def add_key(self, key: StoredKey) -> None:
+    async def add_key(self, key: StoredKey, act: Act | None = None) -> None:
         """Keep a new key."""
-        await self._file.write(lambda connection: keys.add_key(connection, key))
+        await self._file.write(lambda connection: keys.add_key(connection, key), lambda _: act)
 
     async def find_key(self, key_id: str) -> StoredKey | None:
         """One key, revoked and expired ones included."""
@@ -351,9 +393,11 @@ class SqliteStore:
         """A tenant's keys, or all, newest first."""
         return await self._file.read(lambda connection: keys.list_keys(connection, tenant))
 
-    async def revoke_key(self, key_id: str, at: datetime) -> bool:
+    async def revoke_key(self, key_id: str, at: datetime, act: Act | None = None) -> bool:
         """End a key from that time on; False if there is none."""
-        known = await self._file.write(lambda connection: keys.revoke_key(connection, key_id, at))
+        known = await self._file.write(
+            lambda connection: keys.revoke_key(connection, key_id, at), lambda known: act if known else None
+        )
         if known:
             self._bus.publish(KEY_REVOKED, key_id.encode())
         return known
@@ -376,6 +420,11 @@ class SqliteStore:
         """A sealed value, if there is one."""
         return await self._file.read(lambda connection: keys.get_sealed(connection, name))
 
+    async def see(self, marks: Sequence[Mark]) -> bool:
+        """Whether none of these marks was seen before; when that is told, all of them are on disk."""
+        now = self._now()
+        return await self._file.write(lambda connection: signatures.see(connection, marks, now))
+
     # Durations
 
     async def put_took(self, histories: Sequence[Took]) -> None:
@@ -397,6 +446,50 @@ class SqliteStore:
         if changed:
             self._tell_agent(agent.tenant, agent.id)
         return agent
+
+    # Audit and housekeeping
+
+    async def note(self, act: Act) -> None:
+        """Note an act that writes nothing else."""
+        await self._file.write(lambda _: None, lambda _: act)
+
+    async def list_audit(self, query: AuditQuery) -> AuditList:
+        """A page of rows. Raises BadParams for a malformed cursor."""
+        return await self._file.read(lambda connection: audit_rows.listed(connection, query))
+
+    async def check_audit(self, window: Window) -> Checked:
+        """Check the next piece of the chain and of what it covers. Raises BadParams for a malformed cursor."""
+        return await self._file.read(lambda connection: audit_check.check(connection, window))
+
+    async def audit_head(self) -> Head:
+        """The chain's last row."""
+        return await self._file.read(audit_rows.head)
+
+    async def keep_head(self, head: SignedHead) -> None:
+        """Keep a signed head."""
+        await self._file.write(lambda connection: audit_rows.keep_head(connection, head))
+
+    async def signed_heads(self, limit: int) -> Sequence[tuple[SignedHead, str | None]]:
+        """The newest signed heads, each with the hash that its row has now."""
+        return await self._file.read(lambda connection: audit_rows.signed_heads(connection, limit))
+
+    async def forget(self, scope: Scope, ids: Sequence[str], act: Act | None = None) -> Sequence[str]:
+        """Remove what was written in these calls of the scope; those that are open are left out."""
+        now = self._now()
+
+        def noted(forgotten: Sequence[str]) -> Act | None:
+            outcome = f"{len(forgotten)} forgotten"
+            return None if act is None or not forgotten else msgspec.structs.replace(act, outcome=outcome)
+
+        return await self._file.rewrite(
+            lambda connection, audit: forgetting.forget(connection, audit, scope, ids, now), noted
+        )
+
+    async def usage(self) -> Usage:
+        """What each tenant takes now; stored bytes are counted piece by piece after the start."""
+        while not self._taken.whole:
+            await self._file.read(self._taken.count)
+        return self._taken.usage()
 
     # After a commit
 

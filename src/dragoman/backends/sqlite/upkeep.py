@@ -5,15 +5,15 @@ A copy is taken from one snapshot, so a hub that goes on writing neither waits f
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from dragoman.backends.sqlite import schema
-from dragoman.backends.sqlite.connection import number, prepare
+from dragoman.backends.sqlite.connection import Connection, number, prepare
 from dragoman.backends.sqlite.lock import FileLock
 from dragoman.backends.sqlite.schema import Migration, SchemaTooNew
 from dragoman.backends.sqlite.sql import SQL
@@ -81,6 +81,23 @@ def check(path: Path) -> int:
     if version > len(schema.migrations()):
         raise NoDatabase(f"{path} was written by a newer version (schema {version})")
     return version
+
+
+def check_schema(path: Path) -> None:
+    """Return where a file has the schema that this version knows. Raises NoDatabase, SchemaTooNew."""
+    if not path.is_file():
+        raise NoDatabase(f"there is no file {path}")
+    lacking = pending(path)
+    if lacking:
+        raise NoDatabase(f"{path} lacks {lacking[0].name}: start the hub, or run dragoman migrate")
+
+
+@contextmanager
+def reading(path: Path) -> Generator[Connection]:
+    """A connection that only reads, beside a hub that may be writing. Raises NoDatabase."""
+    with closing(_opened(path)) as database:
+        database.execute("PRAGMA query_only=1").fetchall()
+        yield database
 
 
 def sealed_value(path: Path, name: str) -> bytes | None:

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
+from dragoman.backends.sqlite import audit
+from dragoman.backends.sqlite.audit import Link, Noted
 from dragoman.backends.sqlite.checkpoint import IDLE_S, Checkpoints
 from dragoman.backends.sqlite.commands import Command, carry_out
 from dragoman.backends.sqlite.connection import Connection
@@ -37,12 +39,14 @@ class Writer:
         "_connection",
         "_held",
         "_inline",
+        "_link",
         "_loop",
         "_now",
         "_pending",
         "_queue",
         "_scheduled",
         "_settle",
+        "_taken",
         "_thread",
     )
 
@@ -53,9 +57,12 @@ class Writer:
         now: Callable[[], int],
         settle: Callable[[Sequence[Command]], None],
         held: Callable[[], int],
+        taken: Callable[[Noted], None],
         *,
         inline: bool,
     ) -> None:
+        self._link: Link | None = audit.last(connection)  # where the audit stands; not known after a failure
+        self._taken = taken  # told what a commit took or gave back
         self._connection = connection
         self._checkpoints = checkpoints
         self._now = now
@@ -150,14 +157,20 @@ class Writer:
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
-            size = carry_out(connection, batch, self._now)
+            noted = Noted(self._link or audit.last(connection))
+            size = carry_out(connection, batch, self._now, noted)
             connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - whatever it was belongs to the command that caused it
+            known, self._link = self._link, None
             self._roll_back()
+            if known is not None and audit.was_moved(error):
+                return self._commit(batch)  # Somebody else wrote into the chain: it goes on after that.
             if len(batch) > 1:
                 return sum(self._commit((command,)) for command in batch)
             batch[0].error = error
             return 0
+        self._link = noted.link
+        self._taken(noted)
         return size
 
     def _roll_back(self) -> None:

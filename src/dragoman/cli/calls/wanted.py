@@ -73,7 +73,7 @@ def asked_back(call: "Asked", call_id: str, question: str) -> "Asked":
     """The call that answers an agent's question. Raises Fault where nobody can be asked."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise asked(call_id, question)
-    said: str = click.prompt(question, err=True)
+    said: str = click.prompt(question, err=True, prompt_suffix=" " if question.endswith("?") else ": ")
     body: JsonObject = {"message": said, "context": {"continue_call_id": call_id}}
     if "options" in call.body:
         body["options"] = call.body["options"]

@@ -15,6 +15,7 @@ from dragoman import __version__
 from dragoman.delivery.probe.findings import Tried
 from dragoman.delivery.probe.places import origin_of
 from dragoman.model.http import Headers, HttpReply, HttpRequest
+from dragoman.net.addresses import without_login
 from dragoman.net.errors import NetError, Reach
 from dragoman.ports.clock import Clock
 
@@ -87,7 +88,7 @@ class Asker:
         if self.left <= 0 or now >= self._deadline or self._silent.get(origin, 0) >= _PATIENCE:
             return None
         sent = msgspec.structs.replace(request, headers={**request.headers, b"user-agent": AGENT})
-        place = f"{request.method} {request.url}"
+        place = f"{request.method} {without_login(request.url)}"
         try:
             reply = await self._fetch(sent, min(now + EACH_S, self._deadline))
         except NetError as error:

@@ -16,12 +16,13 @@ from dragoman.delivery.probe.places import card_places
 from dragoman.dialects.dialect import Dialect
 from dragoman.model.errors import BadParams
 from dragoman.model.http import Headers, HttpReply, HttpRequest
-from dragoman.model.json import Json, JsonObject, is_object
+from dragoman.model.json import Json, JsonObject, is_deeper, is_object
 
 # Without a version: who has both then shows both.
 _HEADERS: Final[Headers] = {b"accept": b"application/json"}
 _MERGED: Final = frozenset({"protocolVersion", "preferredTransport"})
 _SHOWN: Final = 200
+DEPTH: Final = 64
 _decode = msgspec.json.Decoder().decode
 
 
@@ -63,6 +64,7 @@ def _seen(place: str, path: str, dialect: Dialect, body: JsonObject, reply: Http
         body=body,
         card=dialect.read_card(body),
         digest=sha256(reply.body).hexdigest(),
+        raw=reply.body,
         merged="supportedInterfaces" in body and not _MERGED.isdisjoint(body),
         signed=bool(body.get("signatures")),
     )
@@ -84,4 +86,4 @@ def _object_in(reply: HttpReply) -> JsonObject | None:
         body: Json = _decode(reply.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return body if is_object(body) else None
+    return body if is_object(body) and not is_deeper(body, DEPTH) else None

@@ -40,6 +40,7 @@ class SeenCard(_Finding, frozen=True, kw_only=True):
     body: JsonObject
     card: AgentCard
     digest: str
+    raw: bytes  # the very bytes
     merged: bool = False  # of 1.0 and 0.3 at once
     signed: bool = False
 

@@ -9,6 +9,7 @@ from dragoman.dialects.times import wire_time
 from dragoman.model.agent import AgentCard
 from dragoman.model.errors import BadParams
 from dragoman.model.json import Json, JsonObject
+from dragoman.net.addresses import without_login
 
 _WHY: Final = {
     Verdict.SILENT: "nothing answers there",
@@ -23,7 +24,7 @@ def examined_card(examined: Examined) -> AgentCard:
         return examined.card
     why = why_not(examined)
     raise BadParams(
-        f"Nothing usable answers at {examined.url[:200]}: {why}.",
+        f"Nothing usable answers at {without_login(examined.url)[:200]}: {why}.",
         errors=[{"path": "url", "message": why}],
         seen=[each.line for each in examined.tried],
         **({"quirks": [each.id for each in examined.oddities]} if examined.oddities else {}),

@@ -10,7 +10,15 @@ from dragoman.dialects.a2a_v03.outbound import answers_probe, probe
 from dragoman.dialects.a2a_v03.rest_in import ROUTES
 from dragoman.dialects.a2a_v03.rest_out import probe_rest
 from dragoman.dialects.dialect import Dialect, Level, Loss, Route
-from dragoman.dialects.official_card import CARD_LOSSES, V03, features_of, owns_v03_card, read_v03_card, write_v03_card
+from dragoman.dialects.official_card import (
+    CARD_LOSSES,
+    V03,
+    features_of,
+    owns_v03_card,
+    read_v03_card,
+    v03_signed_forms,
+    write_v03_card,
+)
 from dragoman.model.agent import Binding
 from dragoman.model.fit import Feature
 
@@ -57,6 +65,7 @@ DIALECT: Final = Dialect(
     owns_card=owns_v03_card,
     read_card=read_v03_card,
     write_card=write_v03_card,
+    signed_forms=v03_signed_forms,
     card_paths=CARD_PATHS,
     probe=probe,
     answers_probe=answers_probe,

@@ -134,7 +134,7 @@ class RestExchange(msgspec.Struct, frozen=True):
 
     def _card(self, answer: Card) -> HttpReply:
         place = place_of(answer, self.request.hub, V03 if in_mount(self.request, V03) else "")
-        return card_reply(self.request, write_v03_card(answer.agent, place), answer.agent.updated_at)
+        return card_reply(self.request, write_v03_card(answer.agent, place), answer.agent.updated_at, answer.signer)
 
 
 def read_rest(request: HttpRequest) -> RestExchange:

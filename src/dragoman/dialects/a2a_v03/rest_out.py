@@ -5,7 +5,6 @@ Only where an agent offers nothing better: over JSON-RPC its shapes cannot be mi
 
 from datetime import datetime
 from typing import Final
-from urllib.parse import quote
 
 import msgspec
 
@@ -26,6 +25,7 @@ from dragoman.dialects.kinds import (
 )
 from dragoman.dialects.protojson import camelled
 from dragoman.dialects.shapes import may_hold_doubles, whole_numbers
+from dragoman.dialects.text import path_segment
 from dragoman.model.errors import DragomanError, NotSupported
 from dragoman.model.http import Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_array, is_object
@@ -59,7 +59,7 @@ def ask_rest(outgoing: Outgoing) -> HttpRequest | None:
     if outgoing.verb is Verb.SUBSCRIBE or remote is None or remote.task_id is None:
         return None
     # An id is the agent's own business: a colon or a slash in it must not be taken for ours.
-    task = f"{base}/tasks/{quote(remote.task_id, safe='')}"
+    task = f"{base}/tasks/{path_segment(remote.task_id)}"
     if outgoing.verb is Verb.CANCEL:
         return HttpRequest(method="POST", url=f"{task}:cancel", headers=headers, body=b"{}")
     del headers[b"content-type"]

@@ -16,6 +16,7 @@ from dragoman.dialects.official_card import (
     features_of,
     owns_v10_card,
     read_v10_card,
+    v10_signed_forms,
     write_merged_card,
 )
 from dragoman.model.agent import Binding
@@ -52,6 +53,7 @@ DIALECT: Final = Dialect(
     owns_card=owns_v10_card,
     read_card=read_v10_card,
     write_card=write_merged_card,
+    signed_forms=v10_signed_forms,
     card_paths=("/.well-known/agent-card.json", "/.well-known/agent.json"),
     probe=probe,
     answers_probe=answers_probe,

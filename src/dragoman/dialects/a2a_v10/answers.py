@@ -5,7 +5,7 @@ from dragoman.dialects.a2a_v10.version import speaks_v10
 from dragoman.dialects.a2a_v10.view import View, page_token
 from dragoman.dialects.a2a_v10.wire import wire_message, wire_task
 from dragoman.dialects.dialect import place_of, unasked
-from dragoman.dialects.official_card import V10, card_reply, write_merged_card, write_v10_card
+from dragoman.dialects.official_card import V10, card_reply, signed_card, write_merged_card, write_v10_card
 from dragoman.model.answers import Accepted, Answer, CallbackList, Card, Done, TaskPage
 from dragoman.model.callbacks import Callback
 from dragoman.model.errors import NoExtendedCard, NotSupported
@@ -43,7 +43,7 @@ def public_card(request: HttpRequest, answer: Card) -> HttpReply:
     """The card for everybody: of 1.0 alone for those who say that they speak it, else of both versions."""
     place = place_of(answer, request.hub)
     shown = write_v10_card(answer.agent, place) if speaks_v10(request) else write_merged_card(answer.agent, place)
-    return card_reply(request, shown, answer.agent.updated_at)
+    return card_reply(request, shown, answer.agent.updated_at, answer.signer)
 
 
 def _sent(task: Task, view: View) -> JsonObject:
@@ -68,4 +68,4 @@ def _extended(answer: Card, hub_url: str) -> JsonObject:
         raise NotSupported("This agent has no extended card, and its card says so.")
     if not answer.is_hub:
         raise NoExtendedCard("The agent declares an extended card; this hub has none of it.")
-    return write_v10_card(answer.agent, place_of(answer, hub_url))
+    return signed_card(write_v10_card(answer.agent, place_of(answer, hub_url)), answer.signer)

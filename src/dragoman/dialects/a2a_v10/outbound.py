@@ -5,7 +5,6 @@ Answers are read by their shape and not by the framing that was used, so that an
 
 from datetime import datetime
 from typing import Final
-from urllib.parse import quote
 
 import msgspec
 
@@ -18,10 +17,12 @@ from dragoman.dialects.jsonrpc import request_body, unreadable
 from dragoman.dialects.kinds import sent_once
 from dragoman.dialects.listening import TaskListener
 from dragoman.dialects.shapes import may_hold_doubles, read_message, read_task, unwrapped, whole_numbers
+from dragoman.dialects.text import path_segment
 from dragoman.dialects.times import retry_after_s
 from dragoman.model.agent import Binding, Endpoint
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import (
+    AgentError,
     AgentUnavailable,
     BadAgentReply,
     DragomanError,
@@ -53,6 +54,7 @@ _METHODS: Final = {
 _SENDING: Final = frozenset({Verb.SEND, Verb.STREAM})
 _STREAMED: Final = frozenset({Verb.STREAM, Verb.SUBSCRIBE})
 _NO_SUCH: Final = frozenset({404, 405, 501})
+_LOCKED: Final = frozenset({401, 403})
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -113,9 +115,12 @@ def _result_of(outgoing: Outgoing, reply: HttpReply) -> Json | DragomanError:
     body = _object_in(reply)
     if outgoing.verb in _STREAMED and reply.status in _NO_SUCH:
         _require_stream(outgoing, reply, body)
+    error: Json = None if body is None else body.get("error")
+    if reply.status in _LOCKED and not is_object(error):
+        said = f"The agent refused the hub's credential: HTTP {reply.status}."
+        return AgentError(said, reason="agent_refused_hub", agent_status=reply.status)
     if body is None:
         raise unreadable(reply)
-    error: Json = body.get("error")
     if is_object(error):
         if outgoing.verb in _STREAMED and lacks_method(error, reply.status):
             raise NotSupported(error_of(error, reply.status).message)
@@ -180,13 +185,13 @@ def _framed(outgoing: Outgoing, params: JsonObject, headers: Headers) -> HttpReq
 def _by_path(verb: Verb, endpoint: Endpoint, params: JsonObject, headers: Headers) -> HttpRequest:
     """The same over HTTP: a path for each operation below the interface's url, the tenant in between."""
     place, question, query = (endpoint.url or "").partition("?")
-    base = place.rstrip("/") + (f"/{quote(endpoint.tenant, safe='')}" if endpoint.tenant else "")
+    base = place.rstrip("/") + (f"/{path_segment(endpoint.tenant)}" if endpoint.tenant else "")
     method, body = "POST", b"{}"
     if verb in _SENDING:
         url, body = f"{base}/message:{verb}", _encode(params)
     else:
         # The id is the agent's own and may hold anything, a colon as well.
-        url = f"{base}/tasks/{quote(params['id'], safe='')}"
+        url = f"{base}/tasks/{path_segment(params['id'])}"
         if verb is not Verb.GET:
             url += f":{verb}"
         if verb is Verb.GET or (verb is Verb.SUBSCRIBE and endpoint.version == BY_GET):

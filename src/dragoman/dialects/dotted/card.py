@@ -80,8 +80,9 @@ def write_card(agent: Agent, place: Place) -> JsonObject:
     for name in ("securitySchemes", "security"):
         shown.pop(name, None)
     if place.protected:
-        shown["securitySchemes"] = v03_schemes()
-        shown["security"] = v03_requirements(card.scopes_required or _SCOPES)
+        scopes = card.scopes_required or _SCOPES
+        shown["securitySchemes"] = v03_schemes(place.hub_url, scopes)
+        shown["security"] = v03_requirements(scopes)
     return shown
 
 

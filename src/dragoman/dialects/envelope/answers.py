@@ -11,7 +11,15 @@ from dragoman.dialects.refusals import JSON_HEADERS, details_of, error_headers
 from dragoman.dialects.times import wire_time
 from dragoman.dialects.uuids import is_uuid4, uuid_of
 from dragoman.model.answers import Mail
-from dragoman.model.errors import AgentNotFound, BadFrame, DragomanError, NotFound, TaskNotCancelable
+from dragoman.model.errors import (
+    AgentNotFound,
+    BadFrame,
+    CapabilityMismatch,
+    DragomanError,
+    NotFound,
+    SignatureRequired,
+    TaskNotCancelable,
+)
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.task import Task
@@ -60,6 +68,9 @@ def refusal(request: HttpRequest, envelope: Envelope, error: DragomanError) -> H
         return taken(envelope, request.at, applied=False)
     if envelope.type == ERROR and isinstance(error, NotFound):
         return taken(envelope, request.at)
+    if isinstance(error, SignatureRequired):
+        # A message has its signature in itself: where one is required, none is a wrong one.
+        error = CapabilityMismatch(error.message, **{**error.details, "reason": "signature_invalid"})
     error = _misnamed(envelope, error)
     code, status = wire_error(ERRORS, error)
     body: JsonObject = {}

@@ -35,10 +35,13 @@ _NUMBERS: Final = re.compile(r"\d+")
 _NAME: Final = "custom_capability_name"
 _DESCRIPTION: Final = "custom_capability_description"
 _PARAMS: Final = "custom_capability_params"
+_SIGNING: Final = "signing"
+_REQUIRED: Final = "required"
 _STATUS: Final = {
     AgentStatus.ACTIVE: "active",
     AgentStatus.PAUSED: "inactive",
     AgentStatus.UNREACHABLE: "offline",
+    AgentStatus.QUARANTINED: "inactive",
     AgentStatus.REMOVED: "offline",
 }
 _OWN_STATUS: Final = frozenset({"active", "busy"})  # what an agent that can be called may say of itself
@@ -75,6 +78,8 @@ def read_card(card: JsonObject) -> AgentCard:
         labels=_labels(card),
         tags=_words(card.get("tags")),
         provider=_provider(card.get("owner")),
+        signed=card.get(_SIGNING) == _REQUIRED,
+        keys=_keys(card.get("keys")),
         aliases=(own_id,) if own_id is not None and is_uuid4(own_id) else (),
         metadata=metadata if is_object(metadata) and metadata else None,
         original=Original(dialect=SLUG, body=msgspec.json.encode(card)),
@@ -102,6 +107,8 @@ def write_card(agent: Agent, place: Place) -> JsonObject:
         "max_concurrent_tasks": card.limits.concurrent_requests,
         "rate_limit": _rates(card.limits, came.get("rate_limit")) or None,
         "tags": list(card.tags) or None,
+        _SIGNING: _REQUIRED if card.signed else None,
+        "keys": list(card.keys) or None,
         "metadata": {**(card.metadata or {}), **custom},
         "created_at": _text(came, "created_at") or wire_time(agent.registered_at),
         "updated_at": _text(came, "updated_at") or wire_time(agent.updated_at),
@@ -160,6 +167,11 @@ def _version(version: str) -> str:
         return version
     numbers = [*(number[:9] for number in _NUMBERS.findall(version)), "0", "0"][:3]
     return ".".join(numbers) if len(numbers) == 3 else VERSION
+
+
+def _keys(value: Json) -> tuple[JsonObject, ...]:
+    """Public keys of the agent: by which its messages are checked, and encrypted for it."""
+    return tuple(key for key in value if is_object(key)) if is_array(value) else ()
 
 
 def _limits(card: JsonObject) -> RateLimits:

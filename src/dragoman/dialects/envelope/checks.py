@@ -32,6 +32,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     to: str
     type: str
     payload: msgspec.Raw
+    written: tuple[str, str]  # `from` and `to`, letter for letter
+    signature: str | None
 
     @property
     def key(self) -> str:
@@ -74,19 +76,37 @@ def checked(envelope: Envelope, *, lenient_ids: bool) -> Checked:
         raise UnknownMethod(f"type: one of {', '.join(TYPES)}", supported_types=list(TYPES))
     if not bytes(envelope.payload).startswith(b"{"):
         raise _wrong("payload", "a JSON object")
-    return Checked(message_id=message_id, at=at, sender=sender, to=to, type=envelope.type, payload=envelope.payload)
+    if envelope.signature is not None and not isinstance(envelope.signature, str):
+        raise _wrong("signature", "text, or null")
+    return Checked(
+        message_id=message_id,
+        at=at,
+        sender=sender,
+        to=to,
+        type=envelope.type,
+        payload=envelope.payload,
+        written=(str(envelope.sender), str(envelope.to)),
+        signature=envelope.signature or None,
+    )
 
 
 def payload_of(message: Checked, decoder: "msgspec.json.Decoder[Shape]") -> Shape:
     """The payload as its type demands it. Raises BadParams naming the wrong, missing or unknown field."""
+    read = payload_or_problem(message, decoder)
+    if isinstance(read, BadParams):
+        raise read
+    return read
+
+
+def payload_or_problem(message: Checked, decoder: "msgspec.json.Decoder[Shape]") -> Shape | BadParams:
+    """The same, with the problem as an answer."""
+    # Not raised where the decoder's error is caught, or that would hang on it, and every frame that holds the body.
     try:
         return decoder.decode(message.payload)
     except msgspec.ValidationError as error:
-        problem = _bad_payload(str(error))
+        return _bad_payload(str(error))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        problem = bad_field("payload", "unreadable")
-    # Raised out here, or the decoder's error would hang on it, and on that every frame that holds the body.
-    raise problem
+        return bad_field("payload", "unreadable")
 
 
 def bad_field(path: str, rule: str) -> BadParams:

@@ -13,9 +13,10 @@ import msgspec
 from dragoman.dialects.dialect import place_of, unasked
 from dragoman.dialects.envelope.answers import assigned, json_reply, mail, pong, refusal, taken
 from dragoman.dialects.envelope.card import write_card
-from dragoman.dialects.envelope.checks import Checked, bad_field, checked, decoded, payload_of
+from dragoman.dialects.envelope.checks import Checked, bad_field, checked, decoded, payload_of, payload_or_problem
 from dragoman.dialects.envelope.errors import agent_error
-from dragoman.dialects.envelope.reports import completion_events, error_event, update_event
+from dragoman.dialects.envelope.reports import completion_events, error_event, sealed_events, update_event
+from dragoman.dialects.envelope.sealed import sealed_assignment, sealed_completion, sealed_update
 from dragoman.dialects.envelope.wire import (
     ASSIGNMENT,
     COMPLETION,
@@ -38,8 +39,8 @@ from dragoman.dialects.hints import HINTS, read_hints, without_hints
 from dragoman.dialects.jsonrpc import header_text, require_json
 from dragoman.model.answers import Accepted, Answer, Card, Mail, Noted, Pong
 from dragoman.model.callbacks import Callback, Tells
-from dragoman.model.content import Message, Role
-from dragoman.model.errors import DragomanError
+from dragoman.model.content import Message, Part, Role
+from dragoman.model.errors import BadParams, DragomanError
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.objects import parts_of_object
@@ -51,6 +52,7 @@ from dragoman.model.operations import (
     ReadMail,
     ReportTask,
     SendTask,
+    Signed,
     Unreadable,
     Wait,
 )
@@ -105,7 +107,7 @@ class EnvelopeExchange(msgspec.Struct, frozen=True):
 
     def _task_id(self, task: Task) -> str:
         """What the caller calls its task."""
-        asked = self.operation
+        asked = self.operation.operation if isinstance(self.operation, Signed) else self.operation
         return asked.alias if isinstance(asked, SendTask) and asked.alias else task.asked.alias or task.id
 
 
@@ -122,14 +124,25 @@ def read(request: HttpRequest, *, lenient_ids: bool = False) -> EnvelopeExchange
             envelope = decoded(request.body)
             message = checked(envelope, lenient_ids=lenient_ids)
             operation = _READERS[message.type](request, message)
+            if message.signature is not None:
+                operation = Signed(
+                    operation=operation,
+                    sender=message.sender,
+                    signature=message.signature,
+                    body=request.body,
+                    at=message.at,
+                )
     except DragomanError as error:
         # Without its traceback: that would keep the frame, and with it the whole body, alive.
         operation = Unreadable(error=error.with_traceback(None))
     return EnvelopeExchange(request, operation, envelope)
 
 
-def _read_assignment(request: HttpRequest, message: Checked) -> Operation:
-    asked = payload_of(message, _ASSIGNMENTS)
+def _read_assignment(request: HttpRequest, message: Checked) -> SendTask:
+    asked = payload_or_problem(message, _ASSIGNMENTS)
+    if isinstance(asked, BadParams):
+        # Plain messages pay nothing for it that some are encrypted.
+        return _read_sealed_assignment(request, message, asked)
     hints = read_hints(asked.metadata)
     # Where nobody gave a title the hub sends the task's type, and the title as description: coming back, that is none.
     title = None if asked.title == asked.task_type else asked.title
@@ -153,11 +166,37 @@ def _read_assignment(request: HttpRequest, message: Checked) -> Operation:
         key_scope=SLUG if key is None else "key",
         request_id=header_text(request, "X-Request-ID"),
         metadata=_own_metadata(asked.metadata),
+        signature=message.signature,
     )
 
 
-def _read_update(request: HttpRequest, message: Checked) -> Operation:
-    told = payload_of(message, _UPDATES)
+def _read_sealed_assignment(request: HttpRequest, message: Checked, problem: BadParams) -> SendTask:
+    asked, part = sealed_assignment(message, problem)
+    key = header_text(request, "Idempotency-Key")
+    return SendTask(
+        message=Message(id=message.message_id, role=Role.USER, parts=(part,)),
+        agent=request.params.get("agent") or message.to,
+        skill=asked.task_type,
+        alias=asked.task_id,
+        wait=Wait.NONE,
+        priority=PRIORITIES[asked.priority] if asked.priority else Priority.NORMAL,
+        timeout_s=_allowed_s(message, asked.deadline) or DEFAULT_TIMEOUT_S,
+        callback=_callback(request, message, None),
+        sender=message.sender,
+        sender_registered=True,
+        idempotency_key=key or message.key,
+        key_scope=SLUG if key is None else "key",
+        request_id=header_text(request, "X-Request-ID"),
+        sealed=True,
+        signature=message.signature,
+    )
+
+
+def _read_update(request: HttpRequest, message: Checked) -> ReportTask:
+    told = payload_or_problem(message, _UPDATES)
+    if isinstance(told, BadParams):
+        sealed, part = sealed_update(message, told)
+        return _sealed_report(request, message, sealed.task_id, sealed.status, part)
     event = update_event(told.status, told.message, told.progress, told.metadata, message.message_id, request.at)
     return ReportTask(
         task_id=told.task_id,
@@ -170,8 +209,24 @@ def _read_update(request: HttpRequest, message: Checked) -> Operation:
     )
 
 
-def _read_completion(request: HttpRequest, message: Checked) -> Operation:
-    told = payload_of(message, _COMPLETIONS)
+def _sealed_report(request: HttpRequest, message: Checked, task_id: str, status: str, part: Part) -> ReportTask:
+    return ReportTask(
+        task_id=task_id,
+        events=sealed_events(status, part, message.message_id, request.at),
+        sender=message.sender,
+        recipient=message.to,
+        key=message.key,
+        digest=message.digest,
+        cancels=status == "cancelled",
+        sealed=True,
+    )
+
+
+def _read_completion(request: HttpRequest, message: Checked) -> ReportTask:
+    told = payload_or_problem(message, _COMPLETIONS)
+    if isinstance(told, BadParams):
+        sealed, part = sealed_completion(message, told)
+        return _sealed_report(request, message, sealed.task_id, sealed.status, part)
     return ReportTask(
         task_id=told.task_id,
         events=completion_events(told.status, told.result, told.execution_time_ms, told.metadata, request.at),
@@ -182,12 +237,17 @@ def _read_completion(request: HttpRequest, message: Checked) -> Operation:
     )
 
 
-def _read_ping(request: HttpRequest, message: Checked) -> Operation:
+def _read_ping(request: HttpRequest, message: Checked) -> Ping:
     ping = payload_of(message, _PINGS)
-    return Ping(agent=message.to, nonce=ping.nonce, echo=None if ping.echo is msgspec.UNSET else ping.echo)
+    return Ping(
+        agent=message.to,
+        sender=message.sender,
+        nonce=ping.nonce,
+        echo=None if ping.echo is msgspec.UNSET else ping.echo,
+    )
 
 
-def _read_error(request: HttpRequest, message: Checked) -> Operation:
+def _read_error(request: HttpRequest, message: Checked) -> ReportTask:
     """An agent could not use a message: the task it was about is named in the details, or else by the message's id."""
     told = payload_of(message, _ERRORS)
     named: Json = (told.details or {}).get("task_id")
@@ -202,7 +262,7 @@ def _read_error(request: HttpRequest, message: Checked) -> Operation:
     )
 
 
-_READERS: Final[Mapping[str, Callable[[HttpRequest, Checked], Operation]]] = {
+_READERS: Final[Mapping[str, Callable[[HttpRequest, Checked], SendTask | ReportTask | Ping]]] = {
     ASSIGNMENT: _read_assignment,
     UPDATE: _read_update,
     COMPLETION: _read_completion,

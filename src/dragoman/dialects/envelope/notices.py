@@ -10,6 +10,7 @@ import msgspec
 
 from dragoman.dialects.dialect import Notice, wire_error
 from dragoman.dialects.envelope.errors import ERRORS
+from dragoman.dialects.envelope.sealed import Letter, letter_of
 from dragoman.dialects.envelope.wire import AWAITED, AWAITING, COMPLETION, UPDATE, envelope_of, messages_url
 from dragoman.dialects.refusals import JSON_HEADERS, details_of, failure_of, text_of
 from dragoman.dialects.times import between_ms, wire_time
@@ -44,15 +45,29 @@ def notify(notice: Notice) -> HttpRequest | None:
     if not isinstance(event, StatusChanged):
         return None
     ends = event.state in _ENDS
+    kind = COMPLETION if ends else UPDATE
+    letter = _letter(task, event)
+    if letter is not None:
+        body = envelope_of(letter.message_id, wire_time(event.at), letter.sender, letter.to, kind, letter.payload)
+        return _posted(notice, body)
     payload: JsonObject = {"task_id": task.asked.alias or task.id, "status": WORDS[event.state]}
     payload |= _end(task, event) if ends else _step(event)
     message_id = uuid_of(task.id, str(notice.happened.seq), "report")
-    kind = COMPLETION if ends else UPDATE
     sender = notice.callback.sender or notice.hub_id  # a giver knows its task's agent by the name it wrote to
     # The event's own time, not the telling's: told again, it is the same message.
-    body = envelope_of(message_id, wire_time(event.at), sender, notice.recipient, kind, payload)
+    return _posted(notice, envelope_of(message_id, wire_time(event.at), sender, notice.recipient, kind, payload))
+
+
+def _posted(notice: Notice, body: JsonObject) -> HttpRequest:
     url = messages_url(notice.url) if notice.url else ""
     return HttpRequest(method="POST", url=url, headers=JSON_HEADERS, body=_encode(body))
+
+
+def _letter(task: Task, event: StatusChanged) -> Letter | None:
+    """The encrypted message that told of a change, to be handed on as it came."""
+    if event.state is TaskState.COMPLETED:
+        return letter_of(output_of(task))
+    return None if event.message is None else letter_of(event.message.parts)
 
 
 def _step(event: StatusChanged) -> JsonObject:

@@ -11,6 +11,7 @@ import msgspec
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.envelope.errors import INTERNAL_ERROR, agent_error
 from dragoman.dialects.envelope.reports import completion_events, error_event, update_event
+from dragoman.dialects.envelope.sealed import Letter, letter_of
 from dragoman.dialects.envelope.wire import (
     ASSIGNMENT,
     COMPLETION,
@@ -52,7 +53,10 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
         case Verb.SEND:
             return None if outgoing.message is None else _assignment(outgoing, outgoing.message)
         case Verb.CANCEL:
-            payload: JsonObject = {"task_id": outgoing.task.id, "status": "cancelled"}
+            asked = outgoing.task.asked
+            # An encrypted task is known to its agent by its giver's name for it.
+            named = asked.alias if asked.sealed and asked.alias else outgoing.task.id
+            payload: JsonObject = {"task_id": named, "status": "cancelled"}
             if outgoing.reason:
                 payload["message"] = outgoing.reason
             message_id = uuid_of(outgoing.task.id, "cancel")
@@ -101,6 +105,9 @@ def answers_probe(reply: HttpReply) -> bool:
 def _assignment(outgoing: Outgoing, message: Message) -> HttpRequest:
     task, asked = outgoing.task, outgoing.asked
     continues = asked.continues is not None or message.id != task.asked.message.id
+    letter = letter_of(message.parts)
+    if letter is not None:
+        return _sealed(outgoing, letter, continues=continues)
     task_type = task.skill or "default"
     title = task_type if asked.title is None else asked.title
     # Sent again, a message is the same to the last byte: its times are the task's, not those of the attempt.
@@ -127,6 +134,19 @@ def _assignment(outgoing: Outgoing, message: Message) -> HttpRequest:
     # A message that continues is another one than that which began: it needs a key of its own.
     key = message_id if continues else task.id
     return msgspec.structs.replace(request, headers={**request.headers, b"idempotency-key": key.encode()})
+
+
+def _sealed(outgoing: Outgoing, letter: Letter, *, continues: bool) -> HttpRequest:
+    """An encrypted assignment, under the names and the id that it is bound to; nothing may stand beside it."""
+    sent_at = outgoing.at if continues else outgoing.task.created_at
+    body = envelope_of(letter.message_id, wire_time(sent_at), letter.sender, letter.to, ASSIGNMENT, letter.payload)
+    key = letter.message_id if continues else outgoing.task.id
+    return HttpRequest(
+        method="POST",
+        url=messages_url(outgoing.endpoint.url or ""),
+        headers={**_HEADERS, **outgoing.headers, b"idempotency-key": key.encode()},
+        body=_encode(body),
+    )
 
 
 def _trace_of(outgoing: Outgoing) -> JsonObject:

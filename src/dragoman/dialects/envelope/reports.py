@@ -5,7 +5,7 @@ from typing import Final
 
 from dragoman.dialects.envelope.errors import agent_error
 from dragoman.dialects.envelope.wire import AWAITED, AWAITING, STATES
-from dragoman.model.content import Artifact, Message, Role, Text
+from dragoman.model.content import Artifact, Message, Part, Role, Text
 from dragoman.model.errors import AgentError, DragomanError
 from dragoman.model.events import ArtifactChunk, StatusChanged, TaskEvent, Usage
 from dragoman.model.json import Json, JsonObject, is_object
@@ -45,6 +45,17 @@ def completion_events(
     made = Artifact(id=RESULT_ARTIFACT, parts=parts_of_object(result))
     done = StatusChanged(at=at, state=TaskState.COMPLETED, usage=usage, metadata=metadata or None)
     return (ArtifactChunk(at=at, artifact=made), done)
+
+
+def sealed_events(status: str, part: Part, message_id: str, at: datetime) -> tuple[TaskEvent, ...]:
+    """A report that only the task's giver can read: its state is known, and the rest goes along as one part."""
+    state = STATES[status]
+    if state is TaskState.COMPLETED:
+        made = Artifact(id=RESULT_ARTIFACT, parts=(part,))
+        return (ArtifactChunk(at=at, artifact=made), StatusChanged(at=at, state=state))
+    failure = AgentError("The agent failed; its reason is encrypted.").failure() if state is TaskState.FAILED else None
+    said = Message(id=message_id, role=Role.AGENT, parts=(part,), at=at)
+    return (StatusChanged(at=at, state=state, message=said, failure=failure),)
 
 
 def error_event(error: DragomanError, at: datetime) -> StatusChanged:

@@ -69,6 +69,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     to: Json = None
     type: Json = None
     payload: msgspec.Raw = msgspec.Raw(b"")
+    signature: Json = None
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,7 +15,8 @@ from dragoman.dialects.official_card.reading import (
     read_v03_card,
     read_v10_card,
 )
-from dragoman.dialects.official_card.serving import card_reply
+from dragoman.dialects.official_card.serving import card_reply, signed_card
+from dragoman.dialects.official_card.signed_form import v03_signed_forms, v10_signed_forms
 from dragoman.dialects.official_card.writing import OFFERED, write_merged_card, write_v03_card, write_v10_card
 
 __all__ = [
@@ -30,6 +31,9 @@ __all__ = [
     "read_skills",
     "read_v03_card",
     "read_v10_card",
+    "signed_card",
+    "v03_signed_forms",
+    "v10_signed_forms",
     "write_merged_card",
     "write_v03_card",
     "write_v10_card",

@@ -24,6 +24,9 @@ _FLOWS: Final = ("clientCredentials", "client_credentials")
 
 KEY: Final = "apiKey"
 BEARER: Final = "bearer"
+OAUTH: Final = "oauth2"
+TOKEN: Final = "/oauth/token"  # noqa: S105 - where the hub gives tokens for keys
+METADATA: Final = "/.well-known/oauth-authorization-server"
 _V10_SCHEMES: Final[JsonObject] = {
     BEARER: {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": "A key or a token of this hub."}},
     KEY: {"apiKeySecurityScheme": {"location": "header", "name": "X-Api-Key", "description": "A key of this hub."}},
@@ -40,29 +43,42 @@ def read_schemes(card: JsonObject) -> tuple[AuthScheme, ...]:
     return tuple(_scheme(name, scheme) for name, scheme in schemes.items() if is_object(scheme))
 
 
-def v10_schemes() -> JsonObject:
+def v10_schemes(hub_url: str, scopes: tuple[str, ...]) -> JsonObject:
     """The hub's schemes as 1.0 says them: each under the member that names its kind."""
-    return {name: dict(scheme) for name, scheme in _V10_SCHEMES.items()}
+    oauth = {"oauth2SecurityScheme": _client_credentials(hub_url, scopes)}
+    return {**{name: dict(scheme) for name, scheme in _V10_SCHEMES.items()}, OAUTH: oauth}
 
 
-def v03_schemes() -> JsonObject:
+def v03_schemes(hub_url: str, scopes: tuple[str, ...]) -> JsonObject:
     """The hub's schemes as 0.3 says them: each with its `type`."""
-    return {name: dict(scheme) for name, scheme in _V03_SCHEMES.items()}
+    oauth = {"type": "oauth2", **_client_credentials(hub_url, scopes)}
+    return {**{name: dict(scheme) for name, scheme in _V03_SCHEMES.items()}, OAUTH: oauth}
 
 
-def merged_schemes() -> JsonObject:
+def merged_schemes(hub_url: str, scopes: tuple[str, ...]) -> JsonObject:
     """The hub's schemes as clients of both versions read them."""
-    return {name: {**_V10_SCHEMES[name], **_V03_SCHEMES[name]} for name in _V10_SCHEMES}
+    newer, older = v10_schemes(hub_url, scopes), v03_schemes(hub_url, scopes)
+    return {name: {**newer[name], **older[name]} for name in newer}
 
 
 def v10_requirements(scopes: tuple[str, ...]) -> list[JsonObject]:
-    """Either scheme will do, as 1.0 says it."""
-    return [{"schemes": {name: {"list": list(scopes)}}} for name in _V10_SCHEMES]
+    """Any of the schemes will do, as 1.0 says it."""
+    return [{"schemes": {name: {"list": list(scopes)}}} for name in (*_V10_SCHEMES, OAUTH)]
 
 
 def v03_requirements(scopes: tuple[str, ...]) -> list[JsonObject]:
-    """Either scheme will do, as 0.3 says it."""
-    return [{name: list(scopes)} for name in _V03_SCHEMES]
+    """Any of the schemes will do, as 0.3 says it."""
+    return [{name: list(scopes)} for name in (*_V03_SCHEMES, OAUTH)]
+
+
+def _client_credentials(hub_url: str, scopes: tuple[str, ...]) -> JsonObject:
+    """A token for a key: the one flow of OAuth 2 that needs no person."""
+    asked = {scope: "Needed to call this agent." for scope in scopes}
+    return {
+        "description": "A token of this hub, for a key.",
+        "flows": {"clientCredentials": {"tokenUrl": hub_url + TOKEN, "scopes": asked}},
+        "oauth2MetadataUrl": hub_url + METADATA,
+    }
 
 
 def _scheme(name: str, scheme: JsonObject) -> AuthScheme:

@@ -1,4 +1,4 @@
-"""A public card as an HTTP reply: cacheable for a minute, and nothing but its name to those who have it already."""
+"""A public card as an HTTP reply: signed, cacheable for a minute, and nothing but its name to those who have it."""
 
 from datetime import datetime
 from hashlib import sha256
@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from dragoman.dialects.official_card.signed_form import SIGNATURES, signing_forms
+from dragoman.model.answers import SignsCards
 from dragoman.model.http import JSON_TYPE, HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
 
@@ -14,10 +16,15 @@ _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def card_reply(request: HttpRequest, shown: JsonObject, changed_at: datetime) -> HttpReply:
+def card_reply(
+    request: HttpRequest, shown: JsonObject, changed_at: datetime, signer: SignsCards | None = None
+) -> HttpReply:
     """The card, or 304 where the caller has this very one; which one it is depends on the version asked for."""
-    unsigned = {name: value for name, value in shown.items() if name != "signatures"}
-    tag = f'W/"{sha256(_encode(unsigned)).hexdigest()[:32]}"'.encode()
+    body = _encode(shown)
+    digest = sha256(body).digest()
+    # The key as well: who has a card that is signed with the last one would never see the signature of this one.
+    named = digest if signer is None else sha256(digest + signer.kid.encode()).digest()
+    tag = f'W/"{named.hex()[:32]}"'.encode()
     headers = {
         b"cache-control": b"public, max-age=60",
         b"etag": tag,
@@ -26,7 +33,17 @@ def card_reply(request: HttpRequest, shown: JsonObject, changed_at: datetime) ->
     }
     if _is_known(request.headers.get(b"if-none-match", b""), tag):
         return HttpReply(status=304, headers=headers)
-    return HttpReply(status=200, headers={b"content-type": JSON_TYPE, **headers}, body=_encode(shown))
+    if signer is not None and (signatures := signer.signatures(digest, lambda: signing_forms(shown))):
+        body = b'%b,"%b":%b}' % (body[:-1], SIGNATURES.encode(), signatures)
+    return HttpReply(status=200, headers={b"content-type": JSON_TYPE, **headers}, body=body)
+
+
+def signed_card(shown: JsonObject, signer: SignsCards | None) -> JsonObject:
+    """The card with the hub's signatures on it, for where it is a part of something."""
+    if signer is None:
+        return shown
+    signatures = signer.signatures(sha256(_encode(shown)).digest(), lambda: signing_forms(shown))
+    return {**shown, SIGNATURES: msgspec.json.decode(signatures)} if signatures else shown
 
 
 def _is_known(given: bytes, tag: bytes) -> bool:

@@ -50,7 +50,7 @@ def write_v03_card(agent: Agent, place: Place) -> JsonObject:
     shown = _shared(agent.card, place, V03) | _v03_members(agent.card, place)
     shown["capabilities"] = _capabilities(agent.card)
     if place.protected:
-        shown["securitySchemes"] = v03_schemes()
+        shown["securitySchemes"] = v03_schemes(place.hub_url, _scopes(agent.card))
     return shown
 
 
@@ -60,7 +60,7 @@ def write_merged_card(agent: Agent, place: Place) -> JsonObject:
     shown = _shared(card, place, V10, V03) | _v03_members(card, place) | _v10_members(card, place)
     shown["supportedInterfaces"] = _interfaces(place, "1.0") + _interfaces(place, "0.3")
     if place.protected:
-        shown["securitySchemes"] = merged_schemes()
+        shown["securitySchemes"] = merged_schemes(place.hub_url, _scopes(card))
     return shown
 
 
@@ -91,7 +91,7 @@ def _v10_members(card: AgentCard, place: Place) -> JsonObject:
         "capabilities": {**_capabilities(card), "extendedAgentCard": card.extended},
     }
     if place.protected:
-        shown["securitySchemes"] = v10_schemes()
+        shown["securitySchemes"] = v10_schemes(place.hub_url, _scopes(card))
         shown["securityRequirements"] = v10_requirements(_scopes(card))
     return shown
 

@@ -18,6 +18,7 @@ from dragoman.dialects.platform.wire import (
 )
 from dragoman.dialects.refusals import error_headers, failure_of, text_of, wait_of
 from dragoman.dialects.times import between_ms, wire_time
+from dragoman.model.agent import AgentStatus, Trust
 from dragoman.model.answers import Accepted, AgentPage, Rated, Registered, Versions
 from dragoman.model.errors import AgentError, DragomanError
 from dragoman.model.events import Usage
@@ -131,6 +132,7 @@ def agent_page(page: AgentPage) -> HttpReply:
                 availability=agent.figures.availability,
                 dialect=agent.card.endpoints[0].dialect if agent.card.endpoints else "",
                 status=agent.status,
+                trust=agent.trusted,
             )
             for agent in page.agents
         ],
@@ -151,9 +153,11 @@ def registered(answer: Registered, hub_url: str) -> HttpReply:
         name=card.name,
         version=card.version,
         dialect=card.endpoints[0].dialect,
-        status="registered",
+        status="quarantined" if answer.agent.status is AgentStatus.QUARANTINED else "registered",
         endpoint=f"{hub_url}/v1/agents/{card.id}/a2a",
         base_url=f"{hub_url}/agents/{card.id}/",
+        trust=None if answer.agent.trusted is Trust.UNVERIFIED else answer.agent.trusted,
+        doubt=answer.agent.trust.doubt or None,
         token=answer.token,
         signing_secret=answer.signing_secret,
     )

@@ -31,6 +31,7 @@ from dragoman.dialects.platform.wire import (
     CallRequest,
     CancelRequest,
     RatingRequest,
+    RawRegistration,
     RegistryRequest,
 )
 from dragoman.dialects.sse import last_seen
@@ -47,8 +48,8 @@ from dragoman.model.answers import (
 )
 from dragoman.model.callbacks import Callback
 from dragoman.model.content import Message, Part, Role, Text
-from dragoman.model.errors import BadParams, DragomanError, NotJson, UnknownMethod
-from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.errors import BadParams, DragomanError, NotAuthorized, NotFound, NotJson, UnknownMethod
+from dragoman.model.http import JSON_TYPE, HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
 from dragoman.model.objects import parts_of_object, read_plain_part
 from dragoman.model.operations import (
@@ -80,6 +81,7 @@ _decode_accepted = msgspec.json.Decoder(AcceptedRequest).decode
 _decode_cancel = msgspec.json.Decoder(CancelRequest).decode
 _decode_rating = msgspec.json.Decoder(RatingRequest).decode
 _decode_registry = msgspec.json.Decoder(RegistryRequest).decode
+_decode_raw = msgspec.json.Decoder(RawRegistration).decode
 _PRIORITIES: Final = {
     "low": Priority.LOW,
     "normal": Priority.NORMAL,
@@ -115,7 +117,7 @@ class PlatformExchange(msgspec.Struct, frozen=True):
             case AgentPage():
                 return agent_page(answer)
             case Card():
-                return json_reply(200, write_card(answer.agent, place_of(answer, self.request.hub)))
+                return self._card(answer)
             case Registered():
                 return registered(answer, self.request.hub)
             case Rated():
@@ -124,6 +126,17 @@ class PlatformExchange(msgspec.Struct, frozen=True):
                 return versions_page(answer)
             case _:
                 raise unasked(answer, SLUG)
+
+    def _card(self, answer: Card) -> HttpReply:
+        """The card in the platform's words; with `original=1` as it came, for those who may see where the agent is."""
+        if ("original", "1") not in parse_qsl(self.request.url.partition("?")[2]):
+            return json_reply(200, write_card(answer.agent, place_of(answer, self.request.hub)))
+        original = answer.agent.card.original
+        if not answer.owner:
+            return self.refuse(NotAuthorized(f"The original card of {answer.agent.id} is for its owner."))
+        if original is None:
+            return self.refuse(NotFound(f"{answer.agent.id} has no card but the one that is shown."))
+        return HttpReply(status=200, headers={b"content-type": JSON_TYPE}, body=original.as_it_came)
 
     def stream(self, task_id: str, context_id: str) -> Streaming:
         """The stream in the platform's words."""
@@ -242,6 +255,8 @@ def _read_registry(request: HttpRequest) -> Operation:
         raise BadParams("Send either agent_card or url.", errors=[{"path": "agent_card", "message": "required"}])
     return RegisterAgent(
         any_card=asked.agent_card,
+        came=None if asked.agent_card is None else bytes(_decode_raw(request.body).agent_card),
+        card_keys=tuple(asked.card_keys or ()),
         url=asked.url,
         id=asked.id,
         dialect=asked.dialect,

@@ -96,6 +96,7 @@ class RegistryRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The body of a registration: a card of any dialect, or a URL where one is found."""
 
     agent_card: JsonObject | None = None
+    card_keys: list[JsonObject] | None = None
     url: str | None = None
     dialect: str | None = None
     id: str | None = None
@@ -104,6 +105,12 @@ class RegistryRequest(msgspec.Struct, frozen=True, kw_only=True):
     tags: list[str] | None = None
     open: bool | None = None
     private: bool | None = None
+
+
+class RawRegistration(msgspec.Struct, frozen=True, kw_only=True):
+    """The same, for the very bytes of its card."""
+
+    agent_card: msgspec.Raw = msgspec.Raw()
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -170,6 +177,7 @@ class DiscoveredAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     availability: float
     dialect: str
     status: str
+    trust: str
 
 
 class RegistryAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -183,6 +191,8 @@ class RegistryAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     status: str
     endpoint: str
     base_url: str
+    trust: str | None = None  # only where something vouches for the card
+    doubt: str | None = None
     token: str | None = None
     signing_secret: str | None = None
 

@@ -20,7 +20,7 @@ from dragoman.model.fit import Feature
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 from dragoman.model.lifecycle import fold, legal
-from dragoman.model.operations import CancelTask, GetTask, Operation, ReportTask, SendTask, Unreadable
+from dragoman.model.operations import CancelTask, GetTask, Operation, ReportTask, SendTask, Signed, Unreadable
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task, Trace
 
@@ -180,7 +180,8 @@ def _read(
         return Unreadable(error=BadParams(f"{dialect.slug} is only spoken to agents"))
     kept = {name: value for name, value in headers.items() if name != b"idempotency-key"}
     request = HttpRequest(method="POST", url="/", headers=kept, body=body, id="1", at=at, route=route, hub=HUB)
-    return dialect.read(request).operation
+    operation = dialect.read(request).operation
+    return operation.operation if isinstance(operation, Signed) else operation
 
 
 def _posts(dialect: Dialect) -> list[str]:

@@ -45,12 +45,16 @@ class A2AClient:
         hub: str | None = None,
         api_key: str | Secret | None = None,
         *,
+        signing_secret: str | Secret | None = None,
         retries: int = len(WAITS_S),
         clock: Clock | None = None,
         http: HubHttp | None = None,
     ) -> None:
-        """Hub: given, DRAGOMAN_URL, the one on this machine. `retries=0`: nothing is tried again."""
-        self._http = http or HubHttp(hub, api_key, clock=clock)
+        """Hub: given, DRAGOMAN_URL, the one on this machine. `retries=0`: nothing is tried again.
+
+        `signing_secret`: the one that came with the key; each request is signed with it, anew each time.
+        """
+        self._http = http or HubHttp(hub, api_key, signing_secret=signing_secret, clock=clock)
         self._api = HubApi(self._http, retries, CallHandle)
 
     def __repr__(self) -> str:

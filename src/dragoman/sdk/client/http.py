@@ -21,6 +21,7 @@ from dragoman.sdk.client.per_loop import PerLoop
 from dragoman.sdk.client.reach import is_unanswered, unreachable
 from dragoman.sdk.client.settings import DEFAULT_HUB, Tokens, hub_url, is_hub_url, tokens_for
 from dragoman.sdk.errors import HubUnreachable, put_into_words
+from dragoman.security.signing import webhook_headers
 
 ANSWER_BYTES: Final = 64 * 1024 * 1024
 NO_HEADERS: Final[Mapping[str, str]] = {}
@@ -42,9 +43,15 @@ class HubHttp:
     """One hub: its URL, the tokens that may be meant for it, and connections to it."""
 
     def __init__(
-        self, hub: str | None = None, token: str | Secret | None = None, *, clock: Clock | None = None
+        self,
+        hub: str | None = None,
+        token: str | Secret | None = None,
+        *,
+        signing_secret: str | Secret | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        """Read the environment where nothing is given; open nothing yet. Raises BadParams for what is no URL."""
+        """Read the environment where nothing is given; open nothing yet. Raises BadParams for what is no URL, or no
+        signing secret."""
         url = hub_url(hub, os.environ)
         if not is_hub_url(url):
             raise put_into_words(BadParams(f'"{url}" is no URL of a hub'), f"Give one such as {DEFAULT_HUB}.")
@@ -54,6 +61,7 @@ class HubHttp:
         tokens = Tokens([given], []) if given else tokens_for(url, os.environ)
         self._tokens = [Secret(one) for one in tokens.usable]
         self.refused_tokens = tokens.refused
+        self._signs_with = None if signing_secret is None else _signing_secret(signing_secret)
         self._clients = PerLoop(self.clock, _as_it_is)
 
     def use_token(self, token: str) -> None:
@@ -79,9 +87,14 @@ class HubHttp:
         again = method in _SAFE if repeatable is None else repeatable
         while True:
             request = self._request(method, path, body, headers)
+            # What is signed counts once: it is not sent again as it is, but signed anew.
+            as_it_is = again and self._signs_with is None
             try:
-                answer = await client.send(request, deadline=deadline, max_body=ANSWER_BYTES, repeatable=again)
+                answer = await client.send(request, deadline=deadline, max_body=ANSWER_BYTES, repeatable=as_it_is)
             except NetError as error:
+                if again and not as_it_is:
+                    again = False
+                    continue
                 raise self._unreachable(error) from error
             if answer.status != 401 or not self._has_other_token():
                 return self._reply(answer.status, answer.headers, answer.body)
@@ -133,12 +146,12 @@ class HubHttp:
             sent["content-type"] = "application/json"
         if self._tokens:
             sent["authorization"] = f"Bearer {self._tokens[0].reveal()}"
-        return HttpRequest(
-            method=method,
-            url=self.url + path,
-            headers={name.encode("latin-1"): value.encode("latin-1", "replace") for name, value in sent.items()},
-            body=b"" if body is None else _encode(body),
-        )
+        told = {name.encode("latin-1"): value.encode("latin-1", "replace") for name, value in sent.items()}
+        raw = b"" if body is None else _encode(body)
+        if self._signs_with is not None:
+            now = int(self.clock.now().timestamp())
+            told |= webhook_headers(self._signs_with, id=self.clock.new_id("msg_"), timestamp=now, body=raw)
+        return HttpRequest(method=method, url=self.url + path, headers=told, body=raw)
 
     def _has_other_token(self) -> bool:
         """Whether there is a next one to try: of the hubs of this user, another one may listen here."""
@@ -234,6 +247,17 @@ class _Streaming(AbstractAsyncContextManager[Events]):
     async def __aexit__(self, *_: object) -> None:
         if self._exchange is not None:
             await self._exchange.__aexit__(None, None, None)
+
+
+def _signing_secret(given: str | Secret) -> Secret:
+    secret = given if isinstance(given, Secret) else Secret(given)
+    try:
+        webhook_headers(secret, id="try", timestamp=0, body=b"")
+    except ValueError:
+        # Without the cause: its traceback could show the secret.
+        problem = BadParams("This is no signing secret")
+        raise put_into_words(problem, "Give the one that was shown with the key; it begins with whsec_.") from None
+    return secret
 
 
 def _words(headers: Headers) -> Mapping[str, str]:

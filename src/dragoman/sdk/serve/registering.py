@@ -18,11 +18,14 @@ from dragoman.sdk.client.client import A2AClient
 from dragoman.sdk.client.http import HubHttp
 from dragoman.sdk.connect.backoff import Backoff
 from dragoman.sdk.errors import error_of_reply
+from dragoman.security.jwt_verify import VerifyingKey, published_keys, verified_claims
 from dragoman.security.private_files import create_private, read_private
 from dragoman.security.scopes import CALL
-from dragoman.security.tokens import NAMES_CALLER, verified_claims
+from dragoman.security.tokens import NAMES_CALLER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dragoman.sdk.agent.agent import Agent
 
 TOKEN_FILE: Final = "agent-token"  # noqa: S105 - a file name
@@ -44,7 +47,7 @@ class Registering:
         self._http = HubHttp(acting.url, agent.api_key, clock=clock)
         self._client = A2AClient(http=self._http)
         self._issuer = ""
-        self._keys: JsonObject = {"keys": []}
+        self._keys: Mapping[str, VerifyingKey] = {}
         self._registered = False
         self._waiting = False
 
@@ -56,7 +59,7 @@ class Registering:
             while True:
                 try:
                     # Before anybody can call by way of the hub: who signs, and with what.
-                    self._issuer, self._keys = await self._own_name(), await self._published(KEYS)
+                    self._issuer, self._keys = await self._own_name(), published_keys(await self._published(KEYS))
                     if not self._registered:
                         await self._register()
                     backoff.reset()
@@ -75,12 +78,13 @@ class Registering:
         if not self._issuer:
             return None
         claims = verified_claims(
-            token, jwks=self._keys, issuer=self._issuer, audience=self._agent.id, now=now, kind=NAMES_CALLER
+            token, keys=self._keys, issuer=self._issuer, audience=self._agent.id, now=now, kind=NAMES_CALLER
         )
         if claims is None:
             return None
         # Whatever else it says: who calls through a hub may call this agent, and no more.
-        return {"sub": claims["sub"], "exp": claims["exp"], "tenant": DEFAULT_TENANT, "scope": CALL}
+        subject = claims["sub"]
+        return {"sub": subject, "agent_id": subject, "exp": claims["exp"], "tid": DEFAULT_TENANT, "scope": CALL}
 
     async def _register(self) -> None:
         if self._settings.auth == "none":

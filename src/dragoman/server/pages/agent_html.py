@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
-from dragoman.model.agent import AgentCard, Skill
+from dragoman.model.agent import Agent, Skill, Trust
 from dragoman.server.pages.sheet import code, link, sheet
 
 _CARDS: Final = (
@@ -14,14 +14,21 @@ _CARDS: Final = (
     ("/agentvault/agent-card.json", "AgentVault"),
 )
 
+_TRUST: Final = {
+    Trust.UNVERIFIED: "card not verified",
+    Trust.ENDPOINT: "card served by its own endpoint",
+    Trust.SIGNED: "card signed by its maker",
+}
 
-def agent_html(card: AgentCard, base: str) -> str:
+
+def agent_html(agent: Agent, base: str) -> str:
     """The page of an agent whose base is at that path, written without its final slash."""
+    card = agent.card
     return sheet(
         card.name,
         (
             f'<h1>{escape(card.name)} <span class="state good">running</span></h1>',
-            f'<p class="soft">version {escape(card.version)} · {escape(card.id)}</p>',
+            f'<p class="soft">version {escape(card.version)} · {escape(card.id)} · {_TRUST[agent.trusted]}</p>',
             f"<p>{escape(card.description)}</p>",
             "<h2>Skills</h2>",
             *_skills(card.skills),

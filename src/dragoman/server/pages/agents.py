@@ -1,5 +1,6 @@
-"""Agents, for those who own and administer them: listed, shown, paused, marked, removed, looked at."""
+"""Agents, for those who own and administer them: listed, shown, paused, marked, approved, removed, looked at."""
 
+from collections.abc import Awaitable, Callable
 from typing import Final, Literal
 
 import msgspec
@@ -22,26 +23,27 @@ _FILTERS: Final = frozenset({"limit", "cursor", "status", "q", "mine"})
 
 
 class AgentChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an owner may change of an agent."""
+    """What an owner may change of an agent, and what an administrator may approve."""
 
     status: Literal["active", "paused"] | None = None
     open: bool | None = None
     private: bool | None = None
     credentials: JsonObject | None = None
+    trust: Literal["approve"] | None = None
 
 
 class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of a request that has nothing to say."""
 
 
-def pages(hub: Hub) -> tuple[Page, ...]:
-    """The pages of agents."""
+def pages(hub: Hub, credential_of: Callable[[Agent], Awaitable[JsonObject]]) -> tuple[Page, ...]:
+    """The pages of agents; `credential_of` says what an owner may know of the one that is stored for its agent."""
 
     async def listed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         values = query_of(request, _FILTERS)
         status = values.get("status")
         if status is not None and status not in set(AgentStatus):
-            raise BadParams("status: expected active, paused or unreachable")
+            raise BadParams("status: expected active, paused, unreachable or quarantined")
         asked = Discover(
             text=values.get("q"),
             status=None if status is None else AgentStatus(status),
@@ -56,7 +58,12 @@ def pages(hub: Hub) -> tuple[Page, ...]:
 
     async def one(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         answer = await hub.handle(caller, GetCard(agent=request.params["agent"]), arrival)
-        return json_reply(200, _with_card(answer, request))
+        return json_reply(200, await with_credential(_with_card(answer, request), answer))
+
+    async def with_credential(item: JsonObject, answer: object) -> JsonObject:
+        if isinstance(answer, Card) and answer.owner:
+            item["credential"] = await credential_of(answer.agent)
+        return item
 
     async def changed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         change = body_of(request, AgentChange)
@@ -66,8 +73,10 @@ def pages(hub: Hub) -> tuple[Page, ...]:
             open=change.open,
             private=change.private,
             credentials=change.credentials,
+            approve=change.trust is not None,
         )
-        return json_reply(200, _with_card(await hub.handle(caller, asked, arrival), request))
+        answer = await hub.handle(caller, asked, arrival)
+        return json_reply(200, await with_credential(_with_card(answer, request), answer))
 
     async def removed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         asked = ChangeAgent(agent_id=request.params["agent"], status=AgentStatus.REMOVED)
@@ -110,6 +119,7 @@ def shown(agent: Agent, hub_url: str, *, owner: bool) -> JsonObject:
         "version": card.version,
         "dialect": first.dialect if first else None,
         "status": agent.status,
+        "trust": agent.trusted,
         "open": agent.open,
         "private": agent.private,
         "skills": [skill.id for skill in card.skills],
@@ -125,6 +135,10 @@ def shown(agent: Agent, hub_url: str, *, owner: bool) -> JsonObject:
     }
     if owner and first is not None:
         item["registered_endpoint"] = first.url
+    if owner and agent.trust.by:
+        item["signed_by"] = agent.trust.by
+    if owner and agent.trust.doubt:
+        item["doubt"] = agent.trust.doubt
     return item
 
 

@@ -6,7 +6,7 @@ A browser gets a page for people, whoever else asks gets JSON.
 import msgspec
 
 from dragoman.hub.handle import Hub
-from dragoman.model.agent import AgentCard
+from dragoman.model.agent import Agent
 from dragoman.model.answers import Card
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import AgentNotFound
@@ -20,21 +20,21 @@ from dragoman.server.pages.page import Page, json_reply
 def pages(hub: Hub, *, at_root: bool = False) -> tuple[Page, ...]:
     """The pages below `/agents/{agent}`; with `at_root` also those of the one agent whose base is the root."""
 
-    async def card_of(request: HttpRequest, caller: Caller, arrival: Arrival) -> AgentCard:
+    async def agent_of(request: HttpRequest, caller: Caller, arrival: Arrival) -> Agent:
         answer = await hub.handle(caller, GetCard(agent=request.params["agent"], public=True), arrival)
         assert isinstance(answer, Card)  # noqa: S101 - what is asked for here
-        return answer.agent.card
+        return answer.agent
 
     async def status(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
-        card = await card_of(request, caller, arrival)
+        agent = await agent_of(request, caller, arrival)
         base = request.url.partition("?")[0].rstrip("/")
         if prefers_html(request):
-            return html_reply(agent_html(card, base))
-        shown = json_reply(200, status_of(card.name, f"{base}/.well-known/agent-card"))
+            return html_reply(agent_html(agent, base))
+        shown = json_reply(200, status_of(agent.card.name, f"{base}/.well-known/agent-card"))
         return msgspec.structs.replace(shown, headers={**shown.headers, b"vary": b"accept"})
 
     async def health(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
-        return json_reply(200, {"status": "healthy", "agent": (await card_of(request, caller, arrival)).name})
+        return json_reply(200, {"status": "healthy", "agent": (await agent_of(request, caller, arrival)).card.name})
 
     async def no_base(_request: HttpRequest, _caller: Caller, _arrival: Arrival) -> HttpReply:
         # Clients that join a relative path to a base without its final slash end up here.

@@ -61,7 +61,10 @@ class CallTrace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallView(CallItem, frozen=True, kw_only=True):
-    """The whole of a call. `question` is what its agent waits for; `last_event` is its number."""
+    """The whole of a call. `question` is what its agent waits for; `last_event` is its number.
+
+    `forgotten_at`: when what was written in it was removed.
+    """
 
     agent_version: str
     timing: CallTiming
@@ -77,6 +80,7 @@ class CallView(CallItem, frozen=True, kw_only=True):
     chain: list[str]
     callbacks: int
     last_event: int
+    forgotten_at: str | None
 
 
 class CallEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +129,7 @@ def view_of(task: Task) -> CallView:
         chain=list(task.chain),
         callbacks=len(task.callbacks),
         last_event=task.last_seq,
+        forgotten_at=_time(task.forgotten_at),
     )
 
 

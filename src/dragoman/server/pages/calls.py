@@ -1,4 +1,4 @@
-"""Calls of every dialect, for those who made them and for administrators: listed, shown, followed, cancelled.
+"""Calls of every dialect, for those who made them and for administrators: listed, shown, followed, cancelled, emptied.
 
 Files that lie in messages and artifacts are shown as links to the hub; a result is shown as it was answered.
 """
@@ -11,6 +11,7 @@ import msgspec
 
 from dragoman.dialects.sse import STREAM_HEADERS, frame, last_seen
 from dragoman.hub.files import EVENT, Files, hosted_event
+from dragoman.hub.forgetting import Forgetter, Forgotten
 from dragoman.hub.handle import Hub
 from dragoman.model.answers import Stream, TaskPage
 from dragoman.model.call import Arrival, Caller
@@ -23,13 +24,15 @@ from dragoman.model.task import Ended, Snapshot, StreamItem, Task
 from dragoman.observe.trace import trace_id_of
 from dragoman.ports.store import Tasks
 from dragoman.server.pages.call_views import CallEvent, CallView, event_of, item_of, view_of
-from dragoman.server.pages.page import Page, body_of, json_reply, limit_of, query_of, time_of
+from dragoman.server.pages.page import MAX_PAGE, Page, body_of, json_reply, limit_of, query_of, time_of
 from dragoman.server.streaming import ByteStream, StreamReply
 
 _FILTERS: Final = frozenset(
     {"agent", "caller", "skill", "status", "dialect", "since", "trace", "conversation", "prefix", "limit", "cursor"}
 )
 _SOME_EVENTS: Final = frozenset({"after", "limit"})
+_TO_FORGET: Final = frozenset({"context", "caller", "limit", "cursor"})
+BACKUPS_KEEP: Final = "Backups made before keep the content."
 
 _encode = msgspec.json.Encoder().encode
 
@@ -40,7 +43,16 @@ class Cancellation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     reason: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)] | None = None
 
 
-def pages(hub: Hub, store: Tasks, files: Files) -> tuple[Page, ...]:
+class ForgottenCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """How many calls were emptied, how many of those had to be cancelled first, and where their words still are."""
+
+    forgotten: int
+    cancelled: int
+    note: str
+    next_cursor: str | None
+
+
+def pages(hub: Hub, store: Tasks, files: Files, forgetter: Forgetter) -> tuple[Page, ...]:
     """The pages of calls."""
 
     async def found(request: HttpRequest, caller: Caller, arrival: Arrival) -> Task:
@@ -82,13 +94,36 @@ def pages(hub: Hub, store: Tasks, files: Files) -> tuple[Page, ...]:
         assert isinstance(task, Task)  # noqa: S101 - what is asked for
         return json_reply(200, _whole(files, task))
 
+    async def forgotten(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        query_of(request, frozenset())
+        return _emptied(await forgetter.one(caller, request.params["call"], arrival.request_id))
+
+    async def many_forgotten(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        values = query_of(request, _TO_FORGET)
+        context, of = values.get("context"), values.get("caller")
+        if (context is None) == (of is None):
+            raise BadParams("Say whose: either context or caller.")
+        asked = ListTasks(context_id=context, caller=of, limit=limit_of(values, MAX_PAGE), cursor=values.get("cursor"))
+        named = f"context {context}" if of is None else f"caller {of}"
+        done = await forgetter.many(caller, asked, named, arrival.request_id, all_pages="limit" not in values)
+        return _emptied(done)
+
     return (
+        Page(method="DELETE", path="/v1/calls", answer=many_forgotten),
+        Page(method="DELETE", path="/v1/calls/{call}", answer=forgotten),
         Page(method="GET", path="/v1/calls", answer=listed),
         Page(method="GET", path="/v1/calls/{call}", answer=shown),
         Page(method="GET", path="/v1/calls/{call}/events", answer=events),
         Page(method="GET", path="/v1/calls/{call}/stream", answer=streamed),
         Page(method="POST", path="/v1/calls/{call}/cancel", answer=cancelled),
     )
+
+
+def _emptied(done: Forgotten) -> HttpReply:
+    shown = ForgottenCalls(
+        forgotten=done.forgotten, cancelled=done.cancelled, note=BACKUPS_KEEP, next_cursor=done.cursor
+    )
+    return json_reply(200, shown)
 
 
 def _query(request: HttpRequest) -> ListTasks:

@@ -74,26 +74,28 @@ def pages(desk: DeliveryDesk) -> tuple[Page, ...]:
         page = await desk.list(caller, query)
         return _items(page.deliveries, page.cursor)
 
-    async def replayed(request: HttpRequest, caller: Caller, _arrival: Arrival) -> HttpReply:
+    async def replayed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         body_of(request, _Nothing)
-        return json_reply(200, shown(await desk.replay_one(caller, request.params["delivery"])))
+        return json_reply(200, shown(await desk.replay_one(caller, request.params["delivery"], arrival.request_id)))
 
-    async def replayed_many(request: HttpRequest, caller: Caller, _arrival: Arrival) -> HttpReply:
+    async def replayed_many(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         asked = body_of(request, ReplayFilter)
         matching = (asked.state, asked.url, asked.call)
         if asked.ids is not None and matching == (None, None, None):
-            done = await desk.replay(caller, asked.ids)
+            done = await desk.replay(caller, asked.ids, arrival.request_id)
         elif asked.ids is None and matching != (None, None, None):
             states = () if asked.state is None else (DeliveryState(asked.state),)
             query = DeliveryQuery(states=states, url=asked.url, task_id=asked.call, limit=MAX_PAGE, cursor=asked.cursor)
-            done = await desk.replay_page(caller, query)
+            done = await desk.replay_page(caller, query, arrival.request_id)
         else:
             raise BadParams("Say which: either ids, or at least one of state, url and call.")
         return _items(done.deliveries, done.cursor)
 
-    async def switched(request: HttpRequest, caller: Caller, _arrival: Arrival) -> HttpReply:
+    async def switched(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         enabled = body_of(request, AddressSwitch).enabled
-        return json_reply(200, shown(await desk.switch(caller, request.params["delivery"], enabled=enabled)))
+        delivery = request.params["delivery"]
+        done = await desk.switch(caller, delivery, enabled=enabled, request_id=arrival.request_id)
+        return json_reply(200, shown(done))
 
     return (
         Page(method="GET", path="/v1/deliveries", answer=listed),

@@ -1,5 +1,6 @@
 """Documents: the settings in force, the hub's public keys, and the schemas of what it takes."""
 
+from collections.abc import Callable
 from typing import Final
 
 from dragoman.config import Settings
@@ -15,7 +16,7 @@ from dragoman.server.pages.reference import reference_html, reference_text
 _PLAIN: Final = {b"content-type": b"text/plain; charset=utf-8"}
 
 
-def pages(settings: Settings, jwks: JsonObject) -> tuple[Page, ...]:
+def pages(settings: Settings, jwks: Callable[[], JsonObject]) -> tuple[Page, ...]:
     """The pages of documents."""
 
     async def settings_page(_request: HttpRequest, caller: Caller, _arrival: Arrival) -> HttpReply:
@@ -27,7 +28,7 @@ def pages(settings: Settings, jwks: JsonObject) -> tuple[Page, ...]:
         return json_reply(200, {"items": items, "next_cursor": None})
 
     async def jwks_page(_request: HttpRequest, _caller: Caller, _arrival: Arrival) -> HttpReply:
-        return json_reply(200, jwks)
+        return json_reply(200, jwks())
 
     async def openapi_page(request: HttpRequest, _caller: Caller, _arrival: Arrival) -> HttpReply:
         return json_reply(200, openapi(request.hub))

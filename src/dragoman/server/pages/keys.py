@@ -44,7 +44,7 @@ def pages(ring: KeyRing, authenticator: Authenticator, secrets_changed: Callable
         require_admin(caller)
         return json_reply(200, {"items": [shown(key) for key in await ring.list(caller)], "next_cursor": None})
 
-    async def created(request: HttpRequest, caller: Caller, _arrival: Arrival) -> HttpReply:
+    async def created(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         require_admin(caller)
         asked = body_of(request, NewKey)
         if asked.tenant not in (None, caller.tenant) and not caller.admin:
@@ -59,19 +59,22 @@ def pages(ring: KeyRing, authenticator: Authenticator, secrets_changed: Callable
             agent_id=asked.agent_id,
             allow=asked.allow or (),
             expires_at=asked.expires_at,
+            by=caller,
+            request_id=arrival.request_id,
         )
         secrets_changed()
         return json_reply(201, made_once(made))
 
-    async def rotated(request: HttpRequest, caller: Caller, _arrival: Arrival) -> HttpReply:
+    async def rotated(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         require_admin(caller)
-        made = await ring.rotate(caller, request.params["key"], body_of(request, Rotation).overlap_s)
+        overlap_s = body_of(request, Rotation).overlap_s
+        made = await ring.rotate(caller, request.params["key"], overlap_s, arrival.request_id)
         secrets_changed()
         return json_reply(201, made_once(made))
 
-    async def revoked(request: HttpRequest, caller: Caller, _arrival: Arrival) -> HttpReply:
+    async def revoked(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         require_admin(caller)
-        key = await ring.revoke(caller, request.params["key"])
+        key = await ring.revoke(caller, request.params["key"], arrival.request_id)
         authenticator.forget(key.key_id)
         return json_reply(200, shown(key))
 

@@ -20,10 +20,13 @@ from dragoman.dialects.platform.wire import (
 from dragoman.model.json import JsonObject
 from dragoman.server.desk import Acked, Hello, SessionAnswer, Telling
 from dragoman.server.pages.agents import AgentChange
+from dragoman.server.pages.audit import AuditCheck, AuditItem
 from dragoman.server.pages.call_views import CallEvent, CallItem, CallView
-from dragoman.server.pages.calls import Cancellation
+from dragoman.server.pages.calls import Cancellation, ForgottenCalls
 from dragoman.server.pages.deliveries import AddressSwitch, DeliveryItem, ReplayFilter
 from dragoman.server.pages.keys import NewKey, Rotation
+from dragoman.server.pages.oauth_words import TOKEN_OPERATION
+from dragoman.server.pages.signing_keys import SigningRotation
 
 _REF: Final = "#/components/schemas/{name}"
 _TYPES: Final = (
@@ -38,6 +41,7 @@ _TYPES: Final = (
     AgentChange,
     NewKey,
     Rotation,
+    SigningRotation,
     DeliveryItem,
     ReplayFilter,
     AddressSwitch,
@@ -45,6 +49,9 @@ _TYPES: Final = (
     CallView,
     CallEvent,
     Cancellation,
+    ForgottenCalls,
+    AuditItem,
+    AuditCheck,
     Hello,
     SessionAnswer,
     Telling,
@@ -93,6 +100,29 @@ _CALL_FILTERS: Final[Mapping[str, str]] = {
     "limit": "1 to 100, 50 if left out",
     "cursor": "next_cursor of the page before",
 }
+_TO_FORGET: Final[Mapping[str, str]] = {
+    "context": "those of this conversation",
+    "caller": "those that this caller made",
+    "limit": "1 to 100 at once, with next_cursor; all of them if left out",
+    "cursor": "next_cursor of the answer before",
+}
+_AUDIT_FILTERS: Final[Mapping[str, str]] = {
+    "action": "this act, such as key.created; calls.written: the rows that cover calls",
+    "object": "done to this",
+    "principal": "done by this caller",
+    "tenant": "of this tenant; for the hub's administrator",
+    "since": "at or after this time",
+    "until": "at or before this time",
+    "limit": "1 to 100, 50 if left out",
+    "cursor": "next_cursor of the page before",
+}
+_AUDIT_WINDOW: Final[Mapping[str, str]] = {
+    "from": "only rows at or after this time, and the calls that they cover",
+    "to": "only rows at or before this time",
+    "rows": "1: show the rows that were checked",
+    "part": "1: check one piece and say where to go on",
+    "cursor": "next_cursor of the piece before",
+}
 _REFUSALS: Final[Mapping[int, str]] = {
     400: "The request is wrong; error.details.errors names each failing path.",
     401: "No credential, or a wrong one.",
@@ -131,8 +161,11 @@ def openapi(hub_url: str) -> JsonObject:
                 "Deliveries": _page_of("DeliveryItem"),
                 "Calls": _page_of("CallItem"),
                 "CallEvents": _page_of("CallEvent"),
+                "AuditRows": _page_of("AuditItem"),
             },
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: ap_…"}},
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "A key: ap_…, or a token for one"}
+            },
         },
     }
 
@@ -269,9 +302,31 @@ def _paths() -> JsonObject:
                 "List calls of every dialect, newest status first",
                 "Calls",
                 parameters=[_query(*each) for each in _CALL_FILTERS.items()],
+            ),
+            "delete": _operation(
+                "Forget what was written in calls",
+                "ForgottenCalls",
+                parameters=[_query(*each) for each in _TO_FORGET.items()],
+            ),
+        },
+        "/v1/calls/{call}": {
+            "get": _operation("Show a call", "CallView", parameters=[call]),
+            "delete": _operation("Forget what was written in a call", "ForgottenCalls", parameters=[call]),
+        },
+        "/v1/audit": {
+            "get": _operation(
+                "What administrators did, newest first",
+                "AuditRows",
+                parameters=[_query(*each) for each in _AUDIT_FILTERS.items()],
             )
         },
-        "/v1/calls/{call}": {"get": _operation("Show a call", "CallView", parameters=[call])},
+        "/v1/audit/verify": {
+            "get": _operation(
+                "Check that nothing was changed afterwards",
+                "AuditCheck",
+                parameters=[_query(*each) for each in _AUDIT_WINDOW.items()],
+            )
+        },
         "/v1/calls/{call}/events": {
             "get": _operation(
                 "What happened in a call",
@@ -303,6 +358,11 @@ def _paths() -> JsonObject:
         "/v1/keys/{key}/rotate": {
             "post": _operation("Make a key's successor", None, body="Rotation", parameters=[key], created=True)
         },
+        "/v1/signing-keys": {"get": _operation("The keys that the hub signs with", "Items")},
+        "/v1/signing-keys/rotate": {
+            "post": _operation("Have the signing key followed", "Items", body="SigningRotation")
+        },
+        "/oauth/token": {"post": TOKEN_OPERATION},
         "/v1/deliveries": {
             "get": _operation(
                 "List callbacks and webhooks, newest first",
@@ -341,6 +401,8 @@ _PUBLIC: Final[Mapping[str, str]] = {
     "/llms.txt": "The same in plain words, for language models",
     "/schemas/agent-card/v1": "The schema of the platform's card",
     "/.well-known/jwks.json": "The keys that the hub's tokens are checked with",
+    "/.well-known/oauth-authorization-server": "How tokens are got (RFC 8414)",
+    "/.well-known/oauth-protected-resource": "Whose tokens are taken (RFC 9728)",
 }
 
 

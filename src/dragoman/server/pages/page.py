@@ -32,15 +32,19 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answerer
     public: bool = False  # no credential is looked at
     strangers: bool = False  # one is, but the page decides by itself what to show who has none
+    refuse: Callable[[DragomanError], HttpReply] | None = None  # in its own words, where it has some
 
 
 class PageRequest(msgspec.Struct, frozen=True):
     """A request for a page."""
 
     request: HttpRequest
+    refused: Callable[[DragomanError], HttpReply] | None = None
 
     def refuse(self, error: DragomanError) -> HttpReply:
         """The refusal."""
+        if self.refused is not None:
+            return self.refused(error)
         return refusal(REQUEST_PREFIX + self.request.id, self.request.at, error)
 
 
@@ -59,7 +63,7 @@ class PageRoute:
 
     def read(self, request: HttpRequest) -> PageRequest:
         """The request for the page."""
-        return PageRequest(request)
+        return PageRequest(request, self._page.refuse)
 
     async def answer(self, asked: PageRequest, caller: Caller, arrival: Arrival) -> Reply:
         """The page, for one who may see it. Raises NotAuthenticated and what the page raises."""

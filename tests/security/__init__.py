@@ -1,0 +1,1 @@
+"""The goals of security, each with the bug that its test must find."""
