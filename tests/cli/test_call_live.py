@@ -195,7 +195,7 @@ def test_a_question_is_a_prompt_on_a_terminal(asker: tuple[str, StubAgent], env:
     for more in ((), ("--stream",), ("--async", "--wait")):
         ran = on_terminal("call", asker[0], "echo", "--text", "ask", *more, env=env, keys="Lisbon\n")
         assert ran.code == 0, ran.out
-        assert "Lisbon\n" in plain(ran.out).partition(f"{a2a_v10.QUESTION}: ")[2]
+        assert "Lisbon\n" in plain(ran.out).partition(f"{a2a_v10.QUESTION} ")[2]
 
 
 def test_elsewhere_a_question_is_a_failure_with_the_command_that_answers_it(

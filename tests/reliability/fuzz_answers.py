@@ -47,6 +47,7 @@ from dragoman.model.operations import (
     ReportTask,
     SendTask,
     SetCallback,
+    Signed,
     Unreadable,
     Wait,
     WatchChanges,
@@ -85,6 +86,8 @@ def answer_to(random: Random, operation: Operation) -> Answer | DragomanError:
     if random.random() < 0.2:
         return refusal(random)
     match operation:
+        case Signed(operation=signed):
+            return answer_to(random, signed)
         case SendTask() | GetTask() | CancelTask() | ListTasks():
             return _about_tasks(random, operation)
         case ReportTask():
@@ -98,13 +101,8 @@ def answer_to(random: Random, operation: Operation) -> Answer | DragomanError:
             return Pong(nonce=operation.nonce, echo=operation.echo)
         case FollowTask() | WatchChanges():
             return errors.NotSupported()
-        case SetCallback(callback=callback):
-            return callback
-        case GetCallback(dialect=dialect) | ListCallbacks(dialect=dialect):
-            known = Callback(id="cb", dialect=dialect, url="http://x/", token="t", auth={"scheme": "Bearer"})
-            return known if isinstance(operation, GetCallback) else CallbackList(callbacks=(known,))
-        case DeleteCallback():
-            return Done()
+        case SetCallback() | GetCallback() | ListCallbacks() | DeleteCallback():
+            return _about_callbacks(operation)
         case _:
             raise AssertionError(f"no dialect asks for {type(operation).__name__} yet")
 
@@ -116,6 +114,17 @@ def refusal(random: Random) -> DragomanError:
         ({}, {"errors": [{"path": "a.b", "message": "no"}]}, {"state": "completed"}, {"n": 2**70})
     )
     return error
+
+
+def _about_callbacks(operation: SetCallback | GetCallback | ListCallbacks | DeleteCallback) -> Answer:
+    match operation:
+        case SetCallback(callback=callback):
+            return callback
+        case GetCallback(dialect=dialect) | ListCallbacks(dialect=dialect):
+            known = Callback(id="cb", dialect=dialect, url="http://x/", token="t", auth={"scheme": "Bearer"})
+            return known if isinstance(operation, GetCallback) else CallbackList(callbacks=(known,))
+        case DeleteCallback():
+            return Done()
 
 
 def _about_tasks(random: Random, operation: SendTask | GetTask | CancelTask | ListTasks) -> Answer:

@@ -198,7 +198,8 @@ def test_the_public_is_not_served_without_tokens(tmp_path: Path) -> None:
 def test_it_says_where_it_listens_and_what_it_serves(server: AgentServer) -> None:
     said = server.log.read_text()
     assert f"dragoman is listening on http://127.0.0.1:{server.port}\n" in said
-    facts = {line["message"]: line["value"] for line in map(json.loads, said.splitlines()[1:]) if "value" in line}
+    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    facts = {line["message"]: line["value"] for line in lines if "value" in line}
     assert facts["agent"] == f'{AGENT_ID} "{AGENT_ID}"'
     assert facts["skills"] == "chat, add, patient"
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dragoman.backends.sqlite.connection import Connect, Connection, Parameters, Rows, connect
 from dragoman.backends.sqlite.store import SqliteStore
@@ -111,11 +111,9 @@ def before_send(passing: int) -> None:
     """A call is about to be sent to its agent."""
     send, point = Wire.send, Point(passing)
 
-    async def watched(
-        wire: Wire, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int
-    ) -> HttpReply:
+    async def watched(wire: Wire, request: HttpRequest, **named: Any) -> HttpReply:
         await point.passed()
-        return await send(wire, request, agent_id=agent_id, deadline=deadline, timeout_ms=timeout_ms)
+        return await send(wire, request, **named)
 
     put_in_place(Wire, "send", watched)
 
@@ -124,10 +122,8 @@ def after_answer(passing: int) -> None:
     """The agent's answer has come and is not on its way to the disk."""
     send, point = Wire.send, Point(passing)
 
-    async def watched(
-        wire: Wire, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int
-    ) -> HttpReply:
-        reply = await send(wire, request, agent_id=agent_id, deadline=deadline, timeout_ms=timeout_ms)
+    async def watched(wire: Wire, request: HttpRequest, **named: Any) -> HttpReply:
+        reply = await send(wire, request, **named)
         await point.passed()
         return reply
 
@@ -138,11 +134,8 @@ def in_stream(passing: int) -> None:
     """The agent has said a piece, and it is not on its way to the disk."""
     stream, point = Wire.stream, Point(passing)
 
-    async def watched(
-        wire: Wire, request: HttpRequest, *, agent_id: str, deadline: float, timeout_ms: int, idle_s: float
-    ) -> AsyncGenerator[HttpReply | Sequence[SseEvent]]:
-        pieces = stream(wire, request, agent_id=agent_id, deadline=deadline, timeout_ms=timeout_ms, idle_s=idle_s)
-        async with aclosing(pieces) as real:
+    async def watched(wire: Wire, request: HttpRequest, **named: Any) -> AsyncGenerator[HttpReply | Sequence[SseEvent]]:
+        async with aclosing(stream(wire, request, **named)) as real:
             async for piece in real:
                 await point.passed()
                 yield piece

@@ -22,7 +22,6 @@ COLUMNS: Final = (
     Column("version", "version", Kind.STATE),
     Column("dialect", "dialect", Kind.STATE),
     Column("state", "status", Kind.STATE),
-    Column("trust", "trust", Kind.STATE),
     Column("skills", "skills"),
     Column("rating", "rating", Kind.NUMBER),
     Column("updated", "updated_at", Kind.TIME),

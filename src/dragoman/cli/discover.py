@@ -20,7 +20,6 @@ COLUMNS: Final = (
     Column("available", "availability", Kind.NUMBER),
     Column("dialect", "dialect", Kind.STATE),
     Column("state", "status", Kind.STATE),
-    Column("trust", "trust", Kind.STATE),
 )
 DIALECTS: Final = ("envelope", "platform", "dotted", "directory", "agentvault", "a2a-0.3", "a2a-1.0")
 
