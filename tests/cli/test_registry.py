@@ -4,6 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 import dragoman
 from tests.cli.stub_hub import KEY_ID, StubHub
 from tests.cli.terminal import environment, on_terminal, piped
@@ -70,6 +72,7 @@ def test_a_key_ends_after_a_duration_or_at_a_time(hub: StubHub, env: dict[str, s
     assert hub.last("/v1/keys").body["expires_at"] == "2030-01-01T00:00:00Z"
 
 
+@pytest.mark.req("P-62")
 def test_a_key_is_rotated_and_revoked_by_a_unique_beginning(hub: StubHub, env: dict[str, str]) -> None:
     assert piped("keys", "rotate", "k7f", "--overlap", "2h", env=env).code == 0
     assert hub.last(f"/v1/keys/{KEY_ID}/rotate").body == {"overlap_s": 7200}

@@ -27,6 +27,7 @@ def _listed(hub: HubProcess, key_id: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.req("P-62")
 def test_a_key_is_shown_when_it_is_made_and_never_again(hub: HubProcess) -> None:
     made = _made(hub, name="ci", scopes=["a2a:call", "a2a:register"])
     assert set(made) == SHOWN | {"key", "signing_secret"}
@@ -48,6 +49,7 @@ def test_a_key_works_by_either_header_and_two_keys_at_once_do_not(hub: HubProces
     refused(hub.get("/v1/a2a/discover", headers={"X-Api-Key": two}, token=one), 401, "AUTHORIZATION_ERROR")
 
 
+@pytest.mark.req("P-62")
 def test_a_revoked_key_is_refused_at_once(hub: HubProcess) -> None:
     made = _made(hub)
     assert hub.get("/v1/a2a/discover", token=made["key"]).status == 200
@@ -57,6 +59,7 @@ def test_a_revoked_key_is_refused_at_once(hub: HubProcess) -> None:
     assert _listed(hub, made["key_id"])["revoked_at"]
 
 
+@pytest.mark.req("P-62")
 def test_a_rotated_key_is_good_until_its_overlap_ends(hub: HubProcess) -> None:
     made = _made(hub, allow=["agt_x:*"])
     rotated = hub.post(f"/v1/keys/{made['key_id']}/rotate", {"overlap_s": 3600})
@@ -103,6 +106,7 @@ def test_an_unknown_key_is_404(hub: HubProcess) -> None:
     refused(hub.post("/v1/keys/nobody/rotate", {}), 404, "NOT_FOUND")
 
 
+@pytest.mark.req("P-62")
 def test_neither_keys_nor_secrets_nor_credentials_are_on_disk(hub: HubProcess, agent: PlatformAgent) -> None:
     made = _made(hub)
     answer = join(hub, agent, credentials={"type": "bearer", "token": fresh("planted-credential")})
