@@ -108,6 +108,34 @@ def test_the_published_sdks_work_with_a_token(hub: HubProcess, sdk: SdkClient) -
             caller.close()
 
 
+def _sdk_told(peer: str, program: str, *words: str) -> dict[str, str]:
+    """What a published SDK came to with a credential that it put where the card says."""
+    command = [str(peer_python(peer)), str(RECIPES / program), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, str] = json.loads(done.stdout)
+    return told
+
+
+@pytest.mark.parametrize("scheme", [pytest.param("bearer", marks=pytest.mark.full), "apiKey", "oauth2"])
+@pytest.mark.parametrize(
+    ("peer", "program", "completed"),
+    [
+        ("a2a-1.3.0", "a2a_credentials_v10.py", "TASK_STATE_COMPLETED"),
+        pytest.param("a2a-0.3.26", "a2a_credentials_v03.py", "completed", marks=pytest.mark.full),
+    ],
+)
+def test_the_published_sdks_show_what_the_card_asks_for(
+    hub: HubProcess, peer: str, program: str, completed: str, scheme: str
+) -> None:
+    with dotted.agent() as stub:
+        agent = hub.register(stub.card, id=fresh("schemes"), dialect="dotted")["id"]
+        base, key = f"http://localhost:{hub.port}/agents/{agent}/", hub.new_key("a2a:call")
+        assert _sdk_told(peer, program, base, scheme, key) == {"state": completed}
+        if scheme != "oauth2":
+            assert "raised" in _sdk_told(peer, program, base, scheme, key[:-1] + "x")
+
+
 @pytest.mark.req("V-28")
 def test_our_own_client_gets_a_token_of_the_hub(hub: HubProcess, vault: tuple[str, StubAgent], tmp_path: Path) -> None:
     agent, _ = vault
