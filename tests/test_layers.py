@@ -43,6 +43,7 @@ def test_the_source_keeps_every_contract(tmp_path: Path) -> None:
     assert "0 broken" in result.stdout
 
 
+@pytest.mark.planted
 @pytest.mark.parametrize(
     ("place", "wrong_import", "contract"),
     [

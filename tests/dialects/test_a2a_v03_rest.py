@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman.dialects.a2a_v03.rest_in import ROUTES, RestExchange, read_rest
@@ -661,7 +661,6 @@ NEARLY: Final = st.recursive(
 )
 
 
-@settings(max_examples=300)
 @given(value=NEARLY, route=st.sampled_from([route.name for route in ROUTES]), python=st.booleans())
 @example(value={"message": {"role": [], "content": {}}}, route="rest_send", python=True)
 @example(value={"message": {"role": True, "content": [{"data": {"data": None}}]}}, route="rest_send", python=False)
@@ -681,7 +680,6 @@ def test_any_bytes_are_read_or_refused(body: bytes, query: str) -> None:
             assert 400 <= exchange.refuse(exchange.operation.error).status < 500
 
 
-@settings(max_examples=300)
 @given(
     value=NEARLY | NEARLY.map(lambda inner: {"task": inner}) | NEARLY.map(lambda inner: {"message": inner}),
     status=st.sampled_from([200, 200, 204, 301, 400, 401, 404, 409, 422, 429, 500, 501, 503]),

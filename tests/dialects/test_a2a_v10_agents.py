@@ -158,7 +158,7 @@ ARTIFACT = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(
     message=MESSAGE,
     metadata=st.none() | FREE,
@@ -180,7 +180,7 @@ def test_what_the_hub_asks_is_read_back_as_what_was_asked(
     assert (again.context_id, again.skill, again.timeout_s) == ("conv_1", "search", 20.0)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(
     state=st.sampled_from(sorted(FINAL | INTERRUPTED)),
     artifacts=st.lists(ARTIFACT, max_size=2, unique_by=lambda each: each.id),
@@ -218,7 +218,7 @@ def test_what_the_hub_shows_is_heard_as_what_it_was(
     assert again.artifacts == artifacts_of(task)
     assert [msgspec.structs.replace(each, at=None) for each in again.messages] == said
     assert (again.status_message and msgspec.structs.replace(again.status_message, at=None)) == status
-    assert (again.progress, again.usage) == (progress, used)
+    assert (again.progress, again.usage or Usage()) == (progress, used or Usage())
     assert output_of(again) == output_of(task)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman.dialects import DIALECTS
@@ -232,7 +232,6 @@ def _blocks(value: Any) -> list[JsonObject]:
 
 
 @EVERY
-@settings(max_examples=200)
 @given(
     value=JSON
     | NEARLY
@@ -273,7 +272,6 @@ def test_any_bytes_of_an_agent_are_heard_or_a_bad_reply(dialect: Dialect, body: 
 
 
 @LISTENING
-@settings(max_examples=60)
 @given(
     values=st.lists(
         NEARLY
@@ -310,7 +308,6 @@ def test_any_stream_of_an_agent_is_heard_or_refused(dialect: Dialect, values: li
 
 
 @EVERY
-@settings(max_examples=200)
 @given(value=OBJECTS | st.builds(_with_interfaces, OBJECTS, st.lists(OBJECTS, max_size=3)))
 def test_any_card_is_read_or_refused(dialect: Dialect, value: Any) -> None:
     dialect.owns_card(value)
@@ -343,7 +340,6 @@ STRICT: st.SearchStrategy[JsonObject] = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
 @given(task=STRICT | st.builds(_joined, STRICT, OBJECTS))
 def test_the_short_cut_for_strict_answers_hears_what_the_long_way_hears(task: Any) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Every example file behaves as its line of the index says: sent, or produced and compared, or left for later.
+"""Every example file behaves as its line of the index says: sent, or produced and compared.
 
 The index is the list: a file that it does not name, a line without a file, and a file that no check here takes care of
 are failures, so that nothing can be forgotten.
@@ -7,7 +7,6 @@ are failures, so that nothing can be forgotten.
 import importlib
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Final
 
 import pytest
 
@@ -19,18 +18,11 @@ for _dialect in COUNTS:
     pytest.register_assert_rewrite(f"tests.end_to_end.example_files.{_dialect}")
     importlib.import_module(f"tests.end_to_end.example_files.{_dialect}")
 
-# What the hub does not do yet, and why.
-LATER: Final[dict[str, str]] = {
-    "platform/rating-request.json": "callers cannot rate calls yet",
-    "platform/rate-limits.json": "no limit is enforced yet",
-    "agentvault/oauth-token-response.json": "the hub gives out no tokens by OAuth yet",
-}
-
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def stage(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Stage]:
     with ExitStack() as stack:
-        yield Stage(tmp_path_factory.mktemp("examples"), stack)
+        yield Stage(tmp_path_factory.mktemp("examples"), stack, full=bool(pytestconfig.getoption("--full")))
 
 
 def test_every_file_is_in_the_index_once_and_every_line_has_its_file() -> None:
@@ -40,11 +32,10 @@ def test_every_file_is_in_the_index_once_and_every_line_has_its_file() -> None:
     assert {dialect: sum(line.dialect == dialect for line in LINES) for dialect in COUNTS} == COUNTS
 
 
-def test_every_file_is_either_checked_here_or_left_for_later() -> None:
-    assert CHECKS.keys() & LATER.keys() == set()
-    assert CHECKS.keys() | LATER.keys() == {line.key for line in LINES}
+def test_every_file_is_checked_here() -> None:
+    assert CHECKS.keys() == {line.key for line in LINES}
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if line.key not in LATER], ids=lambda line: line.key)
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line.key)
 def test_a_file_behaves_as_its_line_says(stage: Stage, line: Line) -> None:
     CHECKS[line.key](stage, line)

@@ -19,6 +19,7 @@ from tests.support.hub import running_hub
 from tests.support.matrix import TEXT
 from tests.support.sdk_caller import CLIENTS, SdkClient
 from tests.support.sdk_follower import SdkFollower, piece_v10
+from tests.support.selection import pairs
 from tests.support.speaking import Content, Seen
 from tests.support.telling import FIRST, SECOND, WHOLE
 
@@ -42,12 +43,11 @@ def _name(value: object) -> str:
 
 
 every_client = pytest.mark.parametrize("client", CLIENTS, ids=_name)
-every_target = pytest.mark.parametrize("target", DIALECTS.values(), ids=_name)
+every_client_and_target = pytest.mark.parametrize(("client", "target"), pairs(CLIENTS, DIALECTS.values()), ids=_name)
 
 
 @pytest.mark.req("O-16", "O-48")
-@every_client
-@every_target
+@every_client_and_target
 def test_a_published_client_hears_an_agent_of_any_dialect_as_it_speaks(
     world: SdkWorld, client: SdkClient, target: Dialect
 ) -> None:
@@ -62,8 +62,7 @@ def test_a_published_client_hears_an_agent_of_any_dialect_as_it_speaks(
 
 
 @pytest.mark.req("O-16", "O-48")
-@every_client
-@every_target
+@every_client_and_target
 def test_a_published_client_streams_from_an_agent_that_has_no_streams(
     world: SdkWorld, client: SdkClient, target: Dialect
 ) -> None:

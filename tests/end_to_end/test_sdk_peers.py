@@ -37,6 +37,7 @@ from tests.support.matrix import (
 )
 from tests.support.peers import RECIPES, PeerProcess, peer_python
 from tests.support.sdk_caller import CLIENTS, SdkCaller, SdkClient
+from tests.support.selection import pairs
 from tests.support.speaking import FAILURE, QUESTION, Caller, Content, Seen, StubAgent
 
 DOCUMENT: Final = Path(__file__).parents[1] / "examples" / "dotted"
@@ -126,18 +127,16 @@ def _name(value: object) -> str:
     return value.slug if isinstance(value, Dialect) else str(value)
 
 
-every_client = pytest.mark.parametrize("client", CLIENTS, ids=_name)
-every_target = pytest.mark.parametrize("target", DIALECTS.values(), ids=_name)
-every_agent = pytest.mark.parametrize("agent", AGENTS, ids=_name)
-every_caller = pytest.mark.parametrize("caller", CALLERS, ids=_name)
+every_client_and_target = pytest.mark.parametrize(("client", "target"), pairs(CLIENTS, DIALECTS.values()), ids=_name)
+every_agent_and_caller = pytest.mark.parametrize(("agent", "caller"), pairs(AGENTS, CALLERS), ids=_name)
+every_client_and_agent = pytest.mark.parametrize(("client", "agent"), pairs(CLIENTS, AGENTS), ids=_name)
 
 
 # -- the published clients, at agents of every dialect
 
 
 @pytest.mark.req("O-36")
-@every_client
-@every_target
+@every_client_and_target
 def test_an_agents_card_is_accepted(world: World, client: SdkClient, target: Dialect) -> None:
     name, stub = world.stub(target)
     said = world.client(client).say(name, "card")
@@ -164,8 +163,7 @@ def test_an_agents_card_is_accepted(world: World, client: SdkClient, target: Dia
 
 
 @pytest.mark.parametrize("kind", ["text", "data", "file by bytes", "file by uri"])
-@every_client
-@every_target
+@every_client_and_target
 def test_content_of_every_kind_goes_there_and_back(world: World, client: SdkClient, target: Dialect, kind: str) -> None:
     asking, (name, _) = world.client(client), world.stub(target)
     exact = client.words == "0.3" and client.binding == "JSONRPC"
@@ -180,8 +178,7 @@ def test_content_of_every_kind_goes_there_and_back(world: World, client: SdkClie
         assert found == comes_back(DIALECTS[asking.slug], target, sent), seen
 
 
-@every_client
-@every_target
+@every_client_and_target
 def test_a_question_is_answered_in_the_same_task(world: World, client: SdkClient, target: Dialect) -> None:
     asking, (name, _) = world.client(client), world.stub(target)
     if Feature.CONTINUE in target.features:
@@ -197,8 +194,7 @@ def test_a_question_is_answered_in_the_same_task(world: World, client: SdkClient
     assert second.content == (comes_back(DIALECTS[asking.slug], target, ANSWER),), second
 
 
-@every_client
-@every_target
+@every_client_and_target
 def test_a_task_is_there_to_be_asked_for(world: World, client: SdkClient, target: Dialect) -> None:
     asking, (name, _) = world.client(client), world.stub(target)
     at_once = asking.call(name, TEXT, wait=False)
@@ -218,8 +214,7 @@ def test_a_task_is_there_to_be_asked_for(world: World, client: SdkClient, target
     assert listed["totalSize"] == 1
 
 
-@every_client
-@every_target
+@every_client_and_target
 def test_a_cancelled_task_is_stopped(world: World, client: SdkClient, target: Dialect) -> None:
     asking, (name, stub) = world.client(client), world.stub(target)
     first = asking.call(name, Content(text="slow"), wait=False)
@@ -233,8 +228,7 @@ def test_a_cancelled_task_is_stopped(world: World, client: SdkClient, target: Di
         assert stub.cancelled.wait(PATIENCE_S), "the agent was not told to stop"
 
 
-@every_client
-@every_target
+@every_client_and_target
 def test_an_agents_failure_is_the_state_of_the_task(world: World, client: SdkClient, target: Dialect) -> None:
     asking, (name, _) = world.client(client), world.stub(target)
     seen = asking.call(name, Content(text="fail"))
@@ -242,8 +236,7 @@ def test_an_agents_failure_is_the_state_of_the_task(world: World, client: SdkCli
     assert FAILURE in (seen.message or ""), seen
 
 
-@every_client
-@every_target
+@every_client_and_target
 def test_what_cannot_be_done_is_the_clients_own_error(world: World, client: SdkClient, target: Dialect) -> None:
     asking, (name, _) = world.client(client), world.stub(target)
     not_found, not_cancelable, unsupported = _errors(client)
@@ -260,8 +253,7 @@ def test_what_cannot_be_done_is_the_clients_own_error(world: World, client: SdkC
 # -- agents made with the published SDKs, called in other dialects
 
 
-@every_agent
-@every_caller
+@every_agent_and_caller
 @pytest.mark.parametrize("kind", ["text", "data", "file by bytes", "file by uri"])
 def test_a_published_agent_takes_content_of_every_kind(
     world: World, agent: SdkAgent, caller: Dialect, kind: str
@@ -281,8 +273,7 @@ def test_a_published_agent_takes_content_of_every_kind(
         assert seen.content == (comes_back(caller, target, sent),), seen
 
 
-@every_agent
-@every_caller
+@every_agent_and_caller
 def test_a_file_that_a_published_agent_makes_comes_whole(world: World, agent: SdkAgent, caller: Dialect) -> None:
     seen = _asking(world, caller).call(world.peer(agent)[0], Content(text="file"))
     assert (seen.error, seen.state, len(seen.content)) == (None, "completed", 1), seen
@@ -292,8 +283,7 @@ def test_a_file_that_a_published_agent_makes_comes_whole(world: World, agent: Sd
         assert seen.content == (BYTES,), seen
 
 
-@every_agent
-@every_caller
+@every_agent_and_caller
 def test_a_published_agents_question_is_answered(world: World, agent: SdkAgent, caller: Dialect) -> None:
     asking, (name, _) = _asking(world, caller), world.peer(agent)
     first = asking.call(name, Content(text="ask"))
@@ -303,8 +293,7 @@ def test_a_published_agents_question_is_answered(world: World, agent: SdkAgent, 
     assert second.content == (ANSWER,), second
 
 
-@every_agent
-@every_caller
+@every_agent_and_caller
 def test_a_published_agents_task_is_there_to_be_asked_for(world: World, agent: SdkAgent, caller: Dialect) -> None:
     asking, (name, _) = _asking(world, caller), world.peer(agent)
     first = asking.call(name, TEXT)
@@ -312,8 +301,7 @@ def test_a_published_agents_task_is_there_to_be_asked_for(world: World, agent: S
     assert (again.task_id, again.state, again.content) == (first.task_id, "completed", (TEXT,)), again
 
 
-@every_agent
-@every_caller
+@every_agent_and_caller
 def test_a_published_agent_is_told_to_stop(world: World, agent: SdkAgent, caller: Dialect) -> None:
     asking, (name, peer) = _asking(world, caller), world.peer(agent)
     first = asking.call(name, Content(text="slow"), wait=False)
@@ -323,8 +311,7 @@ def test_a_published_agent_is_told_to_stop(world: World, agent: SdkAgent, caller
     peer.await_line("canceled", PATIENCE_S)
 
 
-@every_agent
-@every_caller
+@every_agent_and_caller
 def test_a_published_agents_failure_has_its_own_words(world: World, agent: SdkAgent, caller: Dialect) -> None:
     asking, (name, _) = _asking(world, caller), world.peer(agent)
     seen, words = asking.call(name, Content(text="fail")), FAILED.get(caller.slug, SHOWN_AS_STATE)
@@ -335,8 +322,7 @@ def test_a_published_agents_failure_has_its_own_words(world: World, agent: SdkAg
 # -- both at once
 
 
-@every_client
-@every_agent
+@every_client_and_agent
 def test_a_published_client_reaches_a_published_agent(world: World, client: SdkClient, agent: SdkAgent) -> None:
     asking, (name, _) = world.client(client), world.peer(agent)
     for sent in (TEXT, DOUBLES, BYTES, LINK):

@@ -4,11 +4,23 @@ Deselected tests are counted in pytest's closing line; nothing is skipped. Prope
 the short set as hypothesis would, and ten times as many with --full, unless they say themselves how many.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 from hypothesis import settings
 
 settings.register_profile("short", max_examples=50)
 settings.register_profile("full", max_examples=500)
+
+
+def pairs(first: Iterable[object], second: Iterable[object]) -> list[Any]:
+    """Every pair, for `parametrize`; the short set takes a third of them, so that each of either side is met."""
+    return [
+        pytest.param(one, other, marks=() if (row + column) % 3 == 0 else pytest.mark.full)
+        for row, one in enumerate(first)
+        for column, other in enumerate(second)
+    ]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

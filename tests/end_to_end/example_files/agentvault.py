@@ -14,6 +14,7 @@ from tests.end_to_end.example_files.stage import Stage, answering, assert_fits, 
 from tests.end_to_end.world import eventually
 from tests.support.agents import agentvault
 from tests.support.hub import HubProcess
+from tests.support.oauth import ask, grant
 from tests.support.speaking import StubAgent, json_answer
 from tests.support.sse_client import sse
 
@@ -119,6 +120,14 @@ def _protected_card(stage: Stage, line: Line) -> None:
     served = hub.get(f"{place}agent-card.json", {"Authorization": ""})
     assert served.status == 200
     assert_fits({**served.json, "humanReadableId": line.body["humanReadableId"]}, line.body)
+
+
+@shows("oauth-token-response")
+def _token(stage: Stage, line: Line) -> None:
+    hub = stage.once(guarded).hub
+    reply = ask(hub, grant(hub.new_key("a2a:call"), scope=line.body["scope"]))
+    assert reply.status == line.outcomes[0][0]
+    assert_fits(reply.json, line.body, varies=("access_token", "expires_in"))
 
 
 @shows("agent-card-invalid-loopback-url")

@@ -112,7 +112,28 @@ def _scopes(stage: Stage, line: Line) -> None:
     assert made["scopes"] == line.body["scopes"]
 
 
+@shows("rate-limits")
+def _counted(stage: Stage, line: Line) -> None:
+    hub, agent = stage.hub(), stage.enter(platform_agent())
+    hub.register(agent.card(id="agt_limited", **line.body))
+    allowed = line.body["rate_limits"]["requests_per_minute"]
+    answers = [hub.call("echo", {"n": n}, "agt_limited") for n in range(allowed + 1)]
+    assert [answer.status for answer in answers] == [200] * allowed + [429]
+    assert answers[-1].json["error"]["code"] == "RATE_LIMITED"
+    assert answers[-1].headers["x-ratelimit-limit"] == str(allowed)
+
+
 # -- calls
+
+
+@shows("rating-request")
+def _rated(stage: Stage, line: Line) -> None:
+    scene = stage.once(documented)
+    _answers(scene, _shown("agent-answer"))
+    (path,) = line.paths
+    place = path.replace("{call_id}", scene.call("call-request")["call_id"])
+    assert posted(scene.hub, place, line.body, 200, token=scene.caller["token"])["rating"] == line.body["rating"]
+    posted(scene.hub, place, line.body, 404)  # Whoever did not make the call does not know it.
 
 
 @shows("call-request", "call-response", "agent-request", "agent-answer", "status-completed", "log-line")

@@ -18,8 +18,9 @@ Answer = tuple[int, Mapping[str, str], bytes]
 class Stage:
     """Hubs, agents, and whatever else the checks share."""
 
-    def __init__(self, root: Path, stack: ExitStack) -> None:
+    def __init__(self, root: Path, stack: ExitStack, *, full: bool) -> None:
         self._root = root
+        self.full = full  # whether what takes long is done, too
         self._stack = stack
         self._made: dict[object, Any] = {}
         self._hubs = 0
@@ -46,7 +47,7 @@ class Stage:
         """A stage for one thing that changes too much to share its hub: gone after the block."""
         self._hubs += 1
         with ExitStack() as stack:
-            yield Stage(self._root / f"apart-{self._hubs}", stack)
+            yield Stage(self._root / f"apart-{self._hubs}", stack, full=self.full)
 
     def once(self, make: Callable[["Stage"], Made]) -> Made:
         """What a function makes, the first time it is asked for."""
