@@ -13,7 +13,7 @@ from dragoman.hub.quotas import LOOK_S, Quotas
 from tests.contracts.manual_clock import ManualClock
 from tests.contracts.samples import ALICE, completed, new_task, opening, step
 from tests.end_to_end.world import eventually, fresh, holds, join, refused, repeats
-from tests.support.hub import HubProcess, running_hub
+from tests.support.hub import HubProcess
 from tests.support.platform_agent import PlatformAgent, platform_agent
 from tests.support.run import run
 
@@ -58,10 +58,13 @@ def test_a_tenant_registers_no_more_agents_than_it_may(tmp_path: Path, agent: Pl
 
 def test_a_tenant_opens_no_more_calls_than_it_may_and_may_end_them(tmp_path: Path, agent: PlatformAgent) -> None:
     agent.respond = holds(agent)
-    with running_hub(tmp_path / "data") as first:
+    first = starting(tmp_path / "data")
+    try:
         name = join(first, agent, id=fresh())["id"]
         body: dict[str, Any] = {"target_agent_id": name, "skill": "echo", "input": {}}
         calls = [first.post("/v1/a2a/call/async", body, {"Idempotency-Key": f"k{n}"}).json["call_id"] for n in range(2)]
+    finally:
+        first.kill()  # Stopped in good order, it would wait for them.
     hub = starting(tmp_path / "data", open_calls="2")
     try:
         reply = eventually(
