@@ -23,6 +23,7 @@ from benchmarks import (
     latency,
     machine,
     profile,
+    registry,
     report,
     start,
     stream,
@@ -43,6 +44,7 @@ SCRIPTS: Final = {
     "start": start.run,
 }
 EXTRA: Final = {
+    "registry": registry.run,
     "install": install.run,
     "profile": profile.run,
     "profile_accept": profile.run_accept,

@@ -33,6 +33,7 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Mib = Annotated[int, Meta(ge=1, le=1024)]
 Kib = Annotated[int, Meta(ge=1, le=16_384)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Days = Annotated[int, Meta(ge=1, le=36_500)]
 Texts = tuple[str, ...]
 Issuers = tuple[Issuer, ...]
 
@@ -98,6 +99,10 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     hold_ms: Annotated[int, Meta(ge=0, le=10_000)]
     drain_s: Annotated[float, Meta(ge=0, le=3600)]
     queued_at_once: Count
+    retries: Annotated[int, Meta(ge=0, le=3)]
+    per_agent: Count
+    max_depth: Count
+    per_conversation: Count
 
 
 class Callbacks(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +117,15 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True):
     lease_s: Seconds
 
 
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """Checks whether agents answer."""
+
+    every_s: Annotated[float, Meta(ge=0, le=86_400)]
+    timeout_s: Seconds
+    longest_s: Seconds
+    per_s: Count
+
+
 class Files(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the hub hosts."""
 
@@ -122,6 +136,7 @@ class Sqlite(msgspec.Struct, frozen=True, kw_only=True):
     """The SQLite store."""
 
     wal_mib: Annotated[int, Meta(ge=4, le=4096)]
+    ballast_mib: Annotated[int, Meta(ge=0, le=4096)]
     readers: Annotated[int, Meta(ge=1, le=16)]
 
 
@@ -142,12 +157,47 @@ class Idempotency(msgspec.Struct, frozen=True, kw_only=True):
     keep_h: Annotated[int, Meta(ge=1, le=8760)]
 
 
+class Tasks(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls that have ended."""
+
+    keep_d: Days | None
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """The audit."""
+
+    keep_d: Days | None
+
+
+class Pressure(msgspec.Struct, frozen=True, kw_only=True):
+    """From where on the hub refuses what can wait, and new calls."""
+
+    lag_ms: Annotated[int, Meta(ge=1, le=60_000)]
+    full_lag_ms: Annotated[int, Meta(ge=1, le=60_000)]
+    turn_ms: Annotated[int, Meta(ge=1, le=1_000)]
+    waiting: Count
+    full_waiting: Count
+    waited_s: Seconds
+    full_waited_s: Seconds
+    memory_mib: Count | None
+
+
+class Metrics(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hub counts."""
+
+    open: bool
+    max_values: Annotated[int, Meta(ge=10, le=10_000)]
+
+
 class Quotas(msgspec.Struct, frozen=True, kw_only=True):
     """What each tenant may have; none: as much as there is room for."""
 
     agents: Count | None
     open_calls: Annotated[int, Meta(ge=1, le=100_000_000)] | None
     stored_mib: Annotated[int, Meta(ge=1, le=100_000_000)] | None
+    requests_per_minute: Count | None
+    requests_per_hour: Count | None
+    concurrent_requests: Count | None
 
 
 class Signing(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,17 +230,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     issuers: Issuers
     envelope: Envelope
     log: Log
+    metrics: Metrics
     server: Server
     limits: Limits
     calls: Calls
     callbacks: Callbacks
     connect: Connect
+    health: Health
     files: Files
     sqlite: Sqlite
     client: Client
     idempotency: Idempotency
+    tasks: Tasks
+    audit: Audit
     signing: Signing
     quotas: Quotas
+    pressure: Pressure
     sources: Mapping[str, Sourced] = {}
     warnings: tuple[str, ...] = ()
 
@@ -493,6 +548,14 @@ def _check_together(settings: Settings) -> None:
         raise wrong("calls.timeout_s", "expected at most calls.max_timeout_s", "raise calls.max_timeout_s")
     if settings.client.connections_per_origin > settings.client.connections:
         raise wrong("client.connections_per_origin", "expected at most client.connections", "raise client.connections")
+    _check_kept(settings, wrong)
+
+
+def _check_kept(settings: Settings, wrong: Callable[[str, str, str], SettingError]) -> None:
+    """A key that outlives its call would find nothing."""
+    calls_d = settings.tasks.keep_d
+    if calls_d is not None and settings.idempotency.keep_h > 24 * calls_d:
+        raise wrong("idempotency.keep_h", f"calls are kept for {calls_d} days only", "raise tasks.keep_d")
 
 
 # --- what may be shown

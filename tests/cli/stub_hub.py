@@ -182,6 +182,42 @@ def some_calls() -> list[JsonObject]:
     ]
 
 
+def span(depth: int, name: str, offset_ms: float, duration_ms: float | None, **more: Json) -> JsonObject:
+    """A span as a trace shows it."""
+    return {
+        "span_id": f"{depth}{name}"[:16],
+        "depth": depth,
+        "name": name,
+        "kind": "server" if name.startswith("invoke_agent") else "internal",
+        "call_id": "a2a_call_7c1e",
+        "status": "running" if duration_ms is None else "ok",
+        "error_code": None,
+        "offset_ms": offset_ms,
+        "duration_ms": duration_ms,
+        "attributes": {},
+        **more,
+    }
+
+
+WATERFALL: JsonObject = {
+    "trace_id": TRACE["trace_id"],
+    "given_id": None,
+    "status": "completed",
+    "root": "a2a_call_7c1e",
+    "agents": ["agt_editor", "agt_archive"],
+    "calls": 2,
+    "duration_ms": 2403.0,
+    "truncated": False,
+    "spans": [
+        span(0, "invoke_agent Editor", 0.0, 2403.0, attributes={"a2a.skill": "summarize"}),
+        span(1, "attempt", 3.0, 400.0, status="error", error_code="AGENT_UNAVAILABLE",
+             attributes={"a2a.attempt": 1, "a2a.dialect.out": "a2a-1.0", "http.response.status_code": 503}),
+        span(1, "attempt", 1400.0, 1003.0, attributes={"a2a.attempt": 2, "a2a.dialect.out": "a2a-1.0"}),
+        span(2, "another owner", 1500.0, None, kind="server", call_id=None),
+    ],
+}  # fmt: skip
+
+
 class StubHub:
     """The server; `requests` is what it was asked, `answers` what a test wants it to say."""
 
@@ -278,6 +314,8 @@ class StubHub:
                 return self._agents(seen, rest)
             case _, ["v1", "calls", *rest]:
                 return self._calls(seen, rest)
+            case "GET", ["v1", "traces", name] if name in (WATERFALL["trace_id"], WATERFALL["root"]):
+                return 200, WATERFALL
             case _, ["v1", "keys", *rest]:
                 return self._keys(seen, rest)
             case "POST", ["v1", "signing-keys", "rotate"]:

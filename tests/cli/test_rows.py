@@ -19,7 +19,7 @@ def test_rows_in_a_pipe_are_whole_and_separated_by_tabs(hub: StubHub, env: dict[
     ran = piped("agents", "ls", env={**env, "COLUMNS": "40"})
     assert ran.out.rstrip("\n").split("\t") == [
         LONG_ID, "Long and odd", "1.0.0", "platform", "active", ",".join(str(skill["name"]) for skill in SKILLS), "4.8",
-        "2026-01-12T10:00:00.000Z",
+        "2026-01-12T10:00:00.000Z", "",
     ]  # fmt: skip
 
 

@@ -2,6 +2,10 @@
 
 from datetime import timedelta
 
+import msgspec
+
+from dragoman.model.agent import RateLimits
+from dragoman.model.budget import Budget
 from dragoman.ports.bus import KEY_REVOKED, Bus, Lost, Said
 from dragoman.ports.store import StoredKey
 from tests.contracts.conftest import Running
@@ -56,6 +60,25 @@ def test_a_revoked_key_stays_known_and_everyone_is_told(store: Running, clock: M
             key = await running.find_key("k1")
             assert key is not None
             assert key.revoked_at == revoked_at
+
+    run(scenario())
+
+
+def test_a_keys_limits_and_budget_are_kept_and_changed(store: Running, clock: ManualClock, bus: Bus) -> None:
+    async def scenario() -> None:
+        key = msgspec.structs.replace(new_key(clock, "k1"), limits=RateLimits(requests_per_minute=60))
+        async with store() as running:
+            await running.add_key(key)
+            await running.add_key(new_key(clock, "k2"))
+        async with store() as running, bus.subscribe(KEY_REVOKED) as told:
+            assert await anext(told) is Lost.LOST
+            assert await running.find_key("k1") == key
+            budget = Budget(usd_per_day=2.5, calls_per_conversation=10)
+            assert await running.change_key("k1", None, budget)
+            assert await anext(told) == Said(topic=KEY_REVOKED, data=b"k1"), "who remembers it reads it again"
+            assert await running.find_key("k1") == msgspec.structs.replace(key, limits=None, budget=budget)
+            assert await running.find_key("k2") == new_key(clock, "k2")
+            assert not await running.change_key("k9", None, None)
 
     run(scenario())
 

@@ -8,6 +8,8 @@ from tests.support.hub import HubProcess
 from tests.support.platform_agent import PlatformAgent
 
 SHOWN = {"key_id", "name", "principal", "tenant", "agent_id", "scopes", "allow"} | {
+    "rate_limits",
+    "budget",
     "created_at",
     "expires_at",
     "revoked_at",

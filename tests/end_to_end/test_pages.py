@@ -10,13 +10,14 @@ from tests.support.platform_agent import PlatformAgent
 
 NOBODY = {"Authorization": ""}
 NOTHING: dict[str, Any] = {}
+READY = {"store": "ok", "draining": False, "pressure": 0, "storage": "ok", "integrity": "not checked yet"}
 
 
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("/healthz", {"status": "ok"}),
-        ("/readyz", {"status": "ready", "checks": {"store": "ok", "draining": False}}),
+        ("/readyz", {"status": "ready", "checks": READY}),
         ("/health", {"status": "healthy", "agent": "dragoman"}),
     ],
 )
@@ -63,7 +64,9 @@ def test_every_path_that_is_described_is_there(hub: HubProcess) -> None:
     paths: dict[str, dict[str, Any]] = hub.get("/openapi.json", headers=NOBODY).json["paths"]
     for path, methods in paths.items():
         for method in methods:
-            place = path.replace("{agent}", "x").replace("{call}", "x").replace("{key}", "x")
+            place = path.replace("{agent}", "x").replace("{call}", "x").replace("{key}", "x").replace("{trace}", "x")
+            if path == "/v1/calls/feed":
+                place += "?topics=none"  # it has no end where it is not refused
             reply = hub.request(method.upper(), place, NOTHING if method in ("post", "patch") else None)
             assert reply.status in (200, 400, 404), (method, path)
             if reply.status == 404:

@@ -80,7 +80,9 @@ def test_each_step_is_given_the_result_of_the_one_before(hub: HubProcess, agent:
     assert [body["call_id"] for _, body in sent] == [f"{answer['id']}-{n}" for n in range(3)]
     assert len({body["context"]["conversation_id"] for _, body in sent}) == 1
     assert {headers["x-trace-id"] for headers, _ in sent} == {answer["trace"]["trace_id"]}
-    assert {headers["x-parent-span-id"] for headers, _ in sent} == {answer["trace"]["span_id"]}
+    spans = hub.get(f"/v1/traces/{answer['id']}").json["spans"]
+    steps = {f"span_{each['span_id']}": each["name"] for each in spans}
+    assert [steps[headers["x-parent-span-id"]] for headers, _ in sent] == ["step 0", "step 1", "step 2"]
     assert len({headers["x-span-id"] for headers, _ in sent}) == 3
     child = team.status(f"{answer['id']}-1")
     assert (child["status"], child["result"]) == ("completed", analyzed)

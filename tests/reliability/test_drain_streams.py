@@ -1,9 +1,11 @@
 """R13: a hub that is told to stop ends what runs, sends readers away in good order, and loses nothing it accepted."""
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +81,12 @@ def surroundings(folder: Path, *, planted: str = "", drain_s: float = 30.0) -> G
     ("calls", "takes_s"), [(CALLS, TAKES_S), pytest.param(FULL_CALLS, FULL_TAKES_S, marks=pytest.mark.full)]
 )
 def test_calls_that_run_are_answered_and_accepted_ones_are_carried_out_by_the_next_hub(
-    calls: int, takes_s: float, tmp_path: Path
+    calls: int, takes_s: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with surroundings(tmp_path) as around:
-        _answered_and_accepted(around, calls, takes_s)
+        shown = _answered_and_accepted(around, calls, takes_s)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{shown}")
 
 
 @pytest.mark.req("P-21")
@@ -116,16 +120,20 @@ def test_a_hub_that_exits_at_once_is_found_out(promise: str, tmp_path: Path) -> 
         _answered_and_accepted(around, CALLS, TAKES_S) if promise == "calls" else _ends_with_its_call(around)
 
 
-def _answered_and_accepted(around: Surroundings, calls: int, takes_s: float) -> None:
+def _answered_and_accepted(around: Surroundings, calls: int, takes_s: float) -> str:
     hub = around.hub
     late_s = 2 * takes_s + 0.5
     accepted = [_accepted(around, number, late_s if number % 2 else 0.01) for number in range(ACCEPTED)]
-    running = [around.begin(lambda: _call(hub, takes_s)) for _ in range(calls)]
+    # The quickest takes a fifth of the time of the slowest, and is still under way when the hub is told to stop.
+    takes = [takes_s * (0.2 + 0.8 * number / calls) for number in range(calls)]
+    running = [around.begin(partial(_call, hub, each)) for each in takes]
     _until(lambda: len(around.agents.asked()) == ACCEPTED + calls)
     stopping = around.stop()
     refused = _call(hub, 0.01)
     assert refused.status == 503 and "retry-after" in refused.headers
-    assert not any(each.done() for each in running), "nothing ran any more: it proves nothing"
+    assert refused.headers["connection"] == "close"
+    under_way = sum(not each.done() for each in running)
+    assert under_way >= calls * 0.9, f"only {under_way} ran: it proves nothing"
     answers: list[Reply] = [each.result(PATIENCE_S) for each in running]
     assert [answer.status for answer in answers] == [200] * calls
     assert stopping.result(PATIENCE_S) == 0
@@ -134,6 +142,9 @@ def _answered_and_accepted(around: Surroundings, calls: int, takes_s: float) -> 
     hub.start()
     _until(lambda: set(accepted) <= {each.call_id for each in around.agents.called()}, late_s + PATIENCE_S)
     assert {each.status for each in around.agents.called()} == {"completed"}
+    return (
+        f"{under_way} of {calls} calls under way at SIGTERM: none failed; {len(open_then)} accepted ones went on later"
+    )
 
 
 def _ends_with_its_call(around: Surroundings) -> None:

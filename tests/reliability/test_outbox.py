@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from dragoman.delivery.courier import NOTICE_S
+from dragoman.delivery.notices import NOTICE_S
 from dragoman.hub.outbox import FAILING, WAITS_S
 from tests.contracts.manual_clock import ManualClock
 from tests.support.outbox import ALICE, Begin, Post, post_office, receiving

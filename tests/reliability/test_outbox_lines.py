@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dragoman.delivery.courier import NOTICE_S
+from dragoman.delivery.notices import NOTICE_S
 from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task

@@ -26,11 +26,12 @@ from tests.support.stranger import Said, ask
 NOBODY: Final = "nobody-0000"
 UNKNOWN_UUID: Final = "00000000-0000-4000-8000-000000000000"
 REFUSED: Final = frozenset({400, 401, 403, 404, 405, 421})
-# What was decided to be public, beside the cards at agents' own places.
+# What was decided to be public, beside the cards at agents' own places; metrics on a hub for its own machine alone.
 _LISTED: Final = """
 / /healthz /readyz /health /openapi.json /docs /llms.txt /schemas/agent-card/v1 /.well-known/jwks.json
 /agents/.well-known/agent-card.json /agents/.well-known/agent.json
 /oauth/token /.well-known/oauth-authorization-server /.well-known/oauth-protected-resource
+/metrics
 """
 PUBLIC_PATHS: Final = frozenset(_LISTED.split())
 

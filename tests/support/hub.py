@@ -17,6 +17,12 @@ from tests.support.ports import free_port
 ROOT: Final = Path(__file__).parents[2]
 ADMIN_TOKEN: Final = "test-admin-9f8e7d6c5b4a39281706f5e4d3c2b1a0"
 START_S: Final = 20.0
+# Without ballast: hundreds of hubs leave their folders behind, and that would be 64 MiB each.
+SURROUNDINGS: Final = {
+    "DRAGOMAN_ADMIN_TOKEN": ADMIN_TOKEN,
+    "DRAGOMAN_SQLITE_BALLAST_MIB": "0",
+    "DRAGOMAN_CALLS_RETRIES": "0",  # Whoever tests what fails does not wait for it to fail four times.
+}
 
 
 class Reply:
@@ -69,7 +75,7 @@ class HubProcess:
                 stdout=log,
                 stderr=log,
                 cwd=ROOT,
-                env={**os.environ, "DRAGOMAN_ADMIN_TOKEN": ADMIN_TOKEN, **(environ or {})},
+                env={**os.environ, **SURROUNDINGS, **(environ or {})},
                 start_new_session=True,
             )
         deadline = time.monotonic() + START_S

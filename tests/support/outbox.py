@@ -5,7 +5,6 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ from dragoman.backends.local.bus import LocalBus
 from dragoman.backends.sqlite import SqliteStore
 from dragoman.delivery.courier import HttpCourier
 from dragoman.delivery.credentials import Credentials
-from dragoman.delivery.documents import Documents
 from dragoman.delivery.over_http import Wire
 from dragoman.dialects import spoken
-from dragoman.dialects.cards import read_any_card
 from dragoman.hub.callback_secrets import CallbackSecrets
 from dragoman.hub.deliveries import DeliveryDesk
 from dragoman.hub.key_ring import KeyRing
@@ -31,6 +28,7 @@ from dragoman.model.events import TaskEvent
 from dragoman.model.lifecycle import fold
 from dragoman.model.task import Task
 from dragoman.net import AddressRule, Client, Resolver
+from dragoman.ports.clock import SteadyClock
 from dragoman.ports.deliveries import Delivery, DeliveryQuery
 from dragoman.ports.store import CALLBACKS, CALLS, Growth, Job, NewJob, Opening, Owner, Scope
 from dragoman.security.card_signing import CardSigner
@@ -118,6 +116,7 @@ class Post:
     def __init__(self, store: SqliteStore, clock: ManualClock, owner: Owner, resolve: Resolver | None) -> None:
         self.store = store
         self.clock = clock
+        self.steady = SteadyClock(clock)
         self.owner = owner
         sealer = Sealer(RootKey(bytes(range(32))))
         self.ring = KeyRing(
@@ -151,21 +150,15 @@ class Post:
             store=store,
             courier=courier,
             clock=clock,
-            keys=self.ring,
-            read_card=partial(read_any_card, dialects=dialects),
-            new_uuid=lambda: clock.new_id("uuid-"),
             spoken={},
-            max_card=1024,
             hub_uuid="8a1b6f0e-3c2d-4f5a-9b7c-0d1e2f3a4b02",
             protected=True,
             default_agent=None,
-            fetch=Documents(wire, clock).fetch,
-            signed_forms={},
             signer=CardSigner(lambda _: key, jku="http://localhost:8700/jwks.json", now=clock.now),
         )
         self.outbox = Outbox(
             store=store,
-            clock=clock,
+            clock=self.steady,
             registry=registry,
             courier=courier,
             keys=self.ring,
@@ -212,7 +205,7 @@ class Post:
         """Go to the time of the next attempt, and make it; how many seconds that took."""
         due = await self.store.next_due()
         assert due is not None
-        wait_s = (due - self.clock.now()).total_seconds()
+        wait_s = (due - self.steady.now()).total_seconds()
         self.clock.advance(wait_s)
         await self.work()
         return wait_s

@@ -4,7 +4,8 @@ Each `tests/peers/NAME.txt` is a requirements file with hashes. `peer_python(NAM
 use (DRAGOMAN_TEST_PEERS names another folder) and again when the file changes. Two workers never build the same one:
 the second waits at a lock. Nothing of a peer is importable from our own environment.
 
-`python -m tests.support.peers` makes them all beforehand, which is what scripts/test does.
+`python -m tests.support.peers` makes them beforehand, which is what scripts/test does; but not those whose
+`tests/peers/NAME.in` has a line that begins with `# full`: only tests with that mark need them.
 """
 
 import contextlib
@@ -29,6 +30,7 @@ RECIPES: Final = ROOT / "tests" / "peers"
 INSTALL_TIMEOUT_S: Final = 300.0
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 5.0
+FULL: Final = "# full"
 
 Mode = Literal["echo", "slow", "fail", "ask"]
 
@@ -40,6 +42,12 @@ class PeerUnavailable(Exception):
 def peer_names() -> list[str]:
     """Every peer that has a recipe."""
     return sorted(path.stem for path in RECIPES.glob("*.txt"))
+
+
+def everyday_names() -> list[str]:
+    """Those that the normal set needs."""
+    texts = {name: (RECIPES / f"{name}.in").read_text() for name in peer_names()}
+    return [name for name, text in texts.items() if not any(line.startswith(FULL) for line in text.splitlines())]
 
 
 def peer_python(name: str) -> Path:
@@ -188,8 +196,8 @@ def echo_agent(mode: Mode = "echo", *, delay_s: float = 2.0) -> Generator[PeerPr
 
 
 def main() -> int:
-    """Make every peer's environment."""
-    for name in peer_names():
+    """Make the environment of every peer of the normal set."""
+    for name in everyday_names():
         try:
             peer_python(name)
         except PeerUnavailable as error:

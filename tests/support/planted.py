@@ -14,14 +14,22 @@ from typing import Final
 
 from dragoman.cli import main
 from tests.support import (
+    planted_breakers,
     planted_callbacks,
     planted_calls,
     planted_connected,
     planted_credentials,
+    planted_figures,
+    planted_kept,
+    planted_limits,
+    planted_observed,
+    planted_overload,
     planted_points,
     planted_security,
     planted_signatures,
+    planted_spending,
     planted_streams,
+    planted_traces,
     planted_workflows,
 )
 from tests.support.planting import Plant
@@ -56,7 +64,18 @@ BUGS: Final[Mapping[str, Plant]] = {
         planted_connected.given_to_two_sessions,
         planted_connected.running_calls_dropped,
         planted_credentials.credential_follows_its_agent,
+        planted_figures.cancelled_counts_as_failed,
+        planted_figures.failures_not_routed_around,
+        planted_figures.health_never_marks,
+        planted_kept.backup_without_log,
+        planted_limits.meter_taken_later,
+        planted_limits.failed_calls_keep_their_permit,
+        planted_limits.priority_ignored,
         planted_signatures.seen_in_memory_only,
+        planted_overload.no_shedding,
+        planted_observed.call_counted_twice,
+        planted_observed.end_noted_by_all,
+        planted_observed.label_from_request,
         planted_security.name_judged_only,
         planted_security.resolved_again,
         planted_security.tasks_listed_to_strangers,
@@ -64,6 +83,14 @@ BUGS: Final[Mapping[str, Plant]] = {
         planted_security.shown_to_every_tenant,
         planted_security.nothing_sealed,
         planted_security.depth_unchecked,
+        planted_spending.chain_lost,
+        planted_spending.budget_forgotten,
+        planted_spending.refused_is_charged,
+        planted_breakers.breaker_never_opens,
+        planted_breakers.retries_without_budget,
+        planted_breakers.short_timeouts_count,
+        planted_traces.new_trace_at_the_second_hop,
+        planted_traces.traces_of_every_tenant,
     )
 }
 KILL_POINTS: Final[Mapping[str, Plant]] = {
@@ -82,9 +109,11 @@ KILL_POINTS: Final[Mapping[str, Plant]] = {
 GAUGES: Final[Mapping[str, Plant]] = {
     each.__name__: each
     for each in (
+        planted_overload.costly_calls,
         planted_streams.counts_tasks,
         planted_streams.keeps_alive_each_second,
         planted_security.tells_dials,
+        planted_breakers.breakers_in_a_hurry,
     )
 }
 

@@ -45,12 +45,13 @@ def echo(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def platform_agent(respond: Respond = echo) -> Generator[PlatformAgent]:
-    """A platform agent that runs within the block."""
+def platform_agent(respond: Respond = echo, port: int = 0) -> Generator[PlatformAgent]:
+    """A platform agent that runs within the block, at any port or at a given one."""
     agent = PlatformAgent(respond)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", "0")))
@@ -81,7 +82,7 @@ def platform_agent(respond: Respond = echo) -> Generator[PlatformAgent]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     agent.endpoint = f"http://127.0.0.1:{server.server_address[1]}/a2a"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

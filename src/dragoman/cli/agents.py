@@ -1,4 +1,4 @@
-"""`dragoman agents ls|show|pause|resume|approve|rm|versions`: the registry, for owners and administrators."""
+"""`dragoman agents ls|show|pause|resume|approve|limit|rm|versions`: the registry, for owners and administrators."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,6 +10,7 @@ from dragoman.cli.credential_file import key_file, read_credential_file
 from dragoman.cli.find import agent_item, items_of
 from dragoman.cli.fitting import schema_lines
 from dragoman.cli.hub import segment
+from dragoman.cli.limits import given, in_a_line, limited
 from dragoman.cli.output import Output
 from dragoman.cli.paging import paged, show_page
 from dragoman.cli.session import common, confirm, current_hub, current_output
@@ -28,6 +29,10 @@ COLUMNS: Final = (
     Column("registered", "registered_at", Kind.TIME),
     Column("p95 ms", "response_time_p95_ms", Kind.NUMBER),
     Column("available", "availability", Kind.NUMBER),
+    Column("success", "success", Kind.NUMBER),
+    Column("calls", "calls", Kind.NUMBER),
+    Column("seen", "last_seen_at", Kind.TIME),
+    Column("circuit", "circuit", Kind.STATE),
     Column("owner", "owner", Kind.ID),
     Column("tags", "tags"),
     Column("open", "open", Kind.STATE),
@@ -35,21 +40,21 @@ COLUMNS: Final = (
     Column("uuid", "uuid", Kind.ID),
     Column("base", "base_url"),
 )
-SHOWN: Final = ("id", "name", "version", "dialect", "status", "skills", "rating", "updated_at")
+SHOWN: Final = ("id", "name", "version", "dialect", "status", "skills", "rating", "updated_at", "last_seen_at")
 FACTS: Final = (
     "id", "uuid", "name", "description", "version", "dialect", "status", "doubt", "trust", "signed_by",
     "open", "private", "rating",
-    "response_time_p95_ms", "availability", "owner", "tags", "registered_endpoint", "credential", "endpoint",
-    "base_url",
+    "response_time_p95_ms", "availability", "success", "calls", "last_seen_at", "circuit",
+    "owner", "tags", "rate_limits", "registered_endpoint", "credential", "endpoint", "base_url",
     "registered_at", "updated_at",
 )  # fmt: skip
 TAB: Final = "\t"
-TIMES: Final = ("registered_at", "updated_at")
+TIMES: Final = ("registered_at", "updated_at", "last_seen_at")
 
 
 @click.group("agents", epilog="Example: dragoman agents show agt_editor")
 def command() -> None:
-    """List, show, pause, resume and remove agents."""
+    """List, show, pause, resume, limit and remove agents."""
 
 
 @command.command("ls", epilog="Example: dragoman agents ls --status active --columns id,status")
@@ -76,6 +81,7 @@ def show(agent: str) -> None:
         output.document(item)
         return
     item["credential"] = _credential(item.get("credential"))
+    item["rate_limits"] = in_a_line(item.get("rate_limits"))
     show_facts(output, {name: item.get(name) for name in FACTS}, TIMES)
     card = item.get("card")
     skills = card.get("skills") if is_object(card) else None
@@ -128,6 +134,20 @@ def credentials(agent: str, key_file: str | None) -> None:
         output.document({"id": item.get("id"), "credential": item.get("credential")})
         return
     output.answer(_credential(item.get("credential")) or "none is set")
+
+
+@command.command("limit", epilog="Example: dragoman agents limit agt_editor --per-minute 60 --concurrent 10")
+@click.argument("agent", shell_complete=agents)
+@limited
+@common
+def limit(agent: str, **limits: int | None) -> None:
+    """Set how often an agent may be called; with no limit those of its card hold again."""
+    output = current_output()
+    hub = current_hub(output)
+    item = agent_item(hub, agent)
+    changed = hub.ask("PATCH", f"/v1/agents/{segment(str(item['id']))}", body={"rate_limits": given(**limits)}) or {}
+    held = in_a_line(changed.get("rate_limits"))
+    _show_change(output, changed, f"it takes {held}" if held else "neither its owner nor its card limits it")
 
 
 @command.command("rm", epilog="Example: dragoman agents rm agt_editor --yes")

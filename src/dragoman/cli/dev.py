@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dragoman.config import Settings
 
 AGENT_DATA: Final = "demo"
+CHECKED: Final = "DRAGOMAN_HEALTH_EVERY_S"
+CHECKED_S: Final = "5"  # Who tries things out restarts agents, and looks at once.
 # Files that show that a folder is a hub's: nothing else is ever deleted.
 OURS: Final = ("root.key", "admin-token", "hub.db")
 
@@ -44,6 +46,8 @@ def command(port: str | None, no_demo: bool, fresh: bool, reload: bool, auth: st
     require_server("dev")
     data = data_directory(os.environ) / DEV_FOLDER
     flags = {"host": "127.0.0.1", "auth": auth, "data": str(data), **({"port": port} if port else {})}
+    if not os.environ.get(CHECKED):
+        flags["health_every_s"] = CHECKED_S
     settings = settings_of(flags, None)
     require_free(settings.host, settings.port)
     if fresh:

@@ -11,6 +11,7 @@ import click
 from dragoman.cli.fault import wrong_usage
 from dragoman.cli.find import one_of, pages
 from dragoman.cli.hub import Hub, segment
+from dragoman.cli.limits import budgeted, given, limited
 from dragoman.cli.output import Output
 from dragoman.cli.paging import paged, show_page
 from dragoman.cli.session import common, confirm, current_hub, current_output
@@ -25,6 +26,8 @@ COLUMNS: Final = (
     Column("scopes", "scopes"),
     Column("allow", "allow"),
     Column("agent", "agent_id", Kind.ID),
+    Column("limits", "rate_limits", Kind.LIMITS),
+    Column("budget", "budget", Kind.LIMITS),
     Column("created", "created_at", Kind.TIME),
     Column("expires", "expires_at", Kind.TIME),
     Column("revoked", "revoked_at", Kind.TIME),
@@ -32,7 +35,10 @@ COLUMNS: Final = (
     Column("principal", "principal", Kind.ID),
     Column("tenant", "tenant", Kind.ID),
 )
-SHOWN: Final = ("key_id", "name", "scopes", "allow", "created_at", "expires_at", "revoked_at", "last_used_at")
+SHOWN: Final = (
+    "key_id", "name", "scopes", "allow", "rate_limits", "budget", "created_at", "expires_at", "revoked_at",
+    "last_used_at",
+)  # fmt: skip
 
 
 @click.group("keys", epilog="Example: dragoman keys create --name ci --scope a2a:call")
@@ -47,6 +53,8 @@ def command() -> None:
 @click.option("--agent", "agent_id", metavar="ID", help="The agent it speaks for.")
 @click.option("--tenant", metavar="TENANT", help="The tenant it belongs to.")
 @click.option("--expires", metavar="90d|TIME", help="When it ends.")
+@limited
+@budgeted
 @common
 def create(
     name: str,
@@ -55,11 +63,22 @@ def create(
     agent_id: str | None,
     tenant: str | None,
     expires: str | None,
+    per_minute: int | None,
+    per_hour: int | None,
+    concurrent: int | None,
+    **budget: float | None,
 ) -> None:
     """Create a key; it and its signing secret are shown this once."""
     output = current_output()
     body: JsonObject = {"name": name, "scopes": list(scopes) or ["a2a:call"]}
-    more = {"agent_id": agent_id, "tenant": tenant, "expires_at": _end(expires), "allow": list(allow) or None}
+    more = {
+        "agent_id": agent_id,
+        "tenant": tenant,
+        "expires_at": _end(expires),
+        "allow": list(allow) or None,
+        "rate_limits": given(per_minute=per_minute, per_hour=per_hour, concurrent=concurrent),
+        "budget": given(**budget),
+    }
     body.update({field: value for field, value in more.items() if value is not None})
     _show_new(output, current_hub(output).ask("POST", "/v1/keys", body=body) or {})
 

@@ -108,8 +108,8 @@ def _scopes(details: JsonObject) -> list[str]:
 
 def _loop(details: JsonObject) -> str | None:
     chain = details.get("chain")
-    if not is_array(chain) or not chain:
-        return None
+    if not is_array(chain) or not chain or "max_depth" in details:
+        return None  # Too long is no loop: the hub's own words say so.
     return " → ".join(map(str, chain)) + " is a loop; a call may not come back to an agent that waits for it"
 
 

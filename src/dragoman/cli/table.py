@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from dragoman.cli.fault import wrong_usage
+from dragoman.cli.limits import in_a_line
 from dragoman.cli.output import BOLD, DIM, GREEN, RED, YELLOW, Output, one_line, visible
 from dragoman.cli.times import ago
 from dragoman.model.json import Json, JsonObject, is_array, is_object
@@ -33,11 +34,12 @@ class Kind(enum.Enum):
     NUMBER = "number"
     TIME = "time"
     STATE = "state"
+    LIMITS = "limits"
 
 
-NARROWEST: Final = {Kind.TEXT: 8, Kind.ID: 11}
+NARROWEST: Final = {Kind.TEXT: 8, Kind.LIMITS: 8, Kind.ID: 11}
 # Down to here each gives way before anything else does: an agent's id can still be read, and typed.
-COMFORTABLE: Final = {Kind.TEXT: 12, Kind.ID: 20}
+COMFORTABLE: Final = {Kind.TEXT: 12, Kind.LIMITS: 12, Kind.ID: 20}
 
 
 class Column(NamedTuple):
@@ -123,6 +125,8 @@ def _now() -> datetime:
 def _human(value: Json, kind: Kind, now: datetime) -> str:
     if kind is Kind.TIME and isinstance(value, str):
         return ago(value, now)
+    if kind is Kind.LIMITS:
+        return in_a_line(value)
     if is_array(value):
         return visible(", ".join(one_line(plain(one)) for one in value))
     return visible(one_line(plain(value)))

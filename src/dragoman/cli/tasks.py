@@ -158,6 +158,7 @@ def _facts(call: JsonObject) -> dict[str, Json]:
         "took": took_line(timing) if is_object(timing) else None,
         "attempts": call.get("attempts"),
         "usage": usage_line(call.get("usage")),
+        "in all": usage_line(call.get("usage_total")) if _caused_others(call) else None,
         "conversation": call.get("conversation_id"),
         "trace": trace.get("trace_id") if is_object(trace) else None,
         "parent": call.get("parent_id"),
@@ -182,6 +183,12 @@ def usage_line(usage: Json) -> str | None:
         return None
     words = {"tokens": "tokens", "cost_usd": "USD"}
     return " · ".join(f"{plain(value)} {words.get(name, name)}" for name, value in usage.items())
+
+
+def _caused_others(call: JsonObject) -> bool:
+    """Whether others were called for it, whose usage is its own too."""
+    total = call.get("usage_total")
+    return is_object(total) and total.get("calls") not in (None, 0, 1)
 
 
 def _show_value(output: Output, title: str, value: Json) -> None:
@@ -218,6 +225,8 @@ def _told(data: Json) -> str:
         words.append(_percent(data["progress"]))
     if "attempt" in data:
         words.append(f"attempt {data['attempt']}")
+    if data.get("failed"):
+        words.append(f"failed: {data['failed']}" + (f", HTTP {data['http_status']}" if "http_status" in data else ""))
     error = data.get("error")
     if is_object(error):
         words.append(f"{error.get('code')}: {error.get('message')}")

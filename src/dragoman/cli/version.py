@@ -15,7 +15,7 @@ from dragoman.cli.table import show_facts
 
 # One package tells whether an extra is there.
 EXTRAS: Final = {
-    "hub": "uvicorn", "postgres": "asyncpg", "nats": "nats-py", "otel": "opentelemetry-sdk", "keyring": "keyring",
+    "hub": "uvicorn", "postgres": "asyncpg", "nats": "nats-py", "keyring": "keyring",
     "mcp": "mcp", "grpc": "grpcio",
 }  # fmt: skip
 HUB_S: Final = 2.0

@@ -66,6 +66,11 @@ class Board:
             self._seen.clear()
         self._seen.add(name)
 
+    def standing(self) -> dict[str, bool]:
+        """The agents that have had a session in this life of the hub, by id, and whether they have one."""
+        connected = {name for name, crew in self._crews.items() if crew.sessions}
+        return {name[1]: name in connected for name in self._seen}
+
     def was_seen(self, name: Name) -> bool:
         """Whether an agent has had a session in this life of the hub."""
         return name in self._seen

@@ -18,9 +18,10 @@ from typing import Final
 
 import msgspec
 
+from dragoman.delivery.attempt import Attempt
 from dragoman.delivery.board import Board, Name, Running, agent_of
 from dragoman.delivery.line import Line
-from dragoman.delivery.patience import PATIENCE_S, Crewed, patience, refuse_twice, timed_out
+from dragoman.delivery.patience import PATIENCE_S, Crewed, outcome_of, patience, refuse_twice, timed_out
 from dragoman.delivery.session import FrameReader, Session
 from dragoman.dialects.dialect import Outgoing, Verb
 from dragoman.dialects.platform.connected import MOST_TURNS, call_frame, input_frame, turns_of
@@ -77,8 +78,11 @@ class Connections:
 
     # -- for the courier
 
-    async def stream(self, opened: OpenedCall) -> AsyncGenerator[Delivered]:
-        """Give the call to its agent and tell what happens as it happens; the last settles it."""
+    async def stream(self, opened: OpenedCall, attempt: Attempt | None = None) -> AsyncGenerator[Delivered]:
+        """Give the call to its agent and tell what happens as it happens; the last settles it.
+
+        Where it is not the agent who ends it, the attempt says why.
+        """
         line = Line(opened, ConnectedListener(self._outgoing(opened, 0)), next(self._order), self._clock)
         self._board.lines[line.id] = line
         try:
@@ -100,6 +104,8 @@ class Connections:
                         await line.wait(line.deadline)
                 refuse_twice(line)
         except DragomanError as error:
+            if attempt is not None:
+                attempt.error, attempt.known = error, outcome_of(error, line)
             failed = StatusChanged(at=self._clock.now(), state=TaskState.FAILED, failure=error.failure())
             sent = line.sent()
             yield Delivered(events=(failed,) if sent is None else (sent, failed), settled=True)
@@ -154,6 +160,15 @@ class Connections:
         # Under whatever attempt: a frame with a later one may be on its way.
         keep = [each.call_id for each in running if any(each.call_id in those for those in has)]
         return _standing(session, running, keep)
+
+    def standing(self) -> dict[str, bool]:
+        """The agents that were connected in this life of the hub, and whether they are now."""
+        return self._board.standing()
+
+    @property
+    def sessions_open(self) -> int:
+        """How many sessions there are now."""
+        return len(self._board.sessions)
 
     def session(self, session_id: str) -> Session:
         """A session that lasts. Raises SessionOver."""

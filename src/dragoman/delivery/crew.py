@@ -20,7 +20,7 @@ class Crew:
     def __init__(self) -> None:
         self.sessions: Final[dict[str, Session]] = {}
         self.waiting: Final[dict[str, Line]] = {}  # every call that waits here, whatever for
-        self._queue: list[tuple[tuple[int, int], Line]] = []  # those that any session may have
+        self._queue: list[tuple[tuple[float, int], Line]] = []  # those that any session may have
 
     @property
     def queued(self) -> int:
@@ -50,7 +50,7 @@ class Crew:
                 line = session.answered.popleft()
                 if self._waits(line):
                     yield line, session
-        held: list[tuple[tuple[int, int], Line]] = []
+        held: list[tuple[tuple[float, int], Line]] = []
         while self._queue and (session := self._roomiest()) is not None:
             rank, line = heappop(self._queue)
             if not self._waits(line):

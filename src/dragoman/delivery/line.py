@@ -9,7 +9,7 @@ Whoever carries the call takes what was told, records it, and says so; only then
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, final
 
 import msgspec
@@ -22,9 +22,11 @@ from dragoman.model.errors import EventGap, Overloaded
 from dragoman.model.events import Sent, TaskEvent
 from dragoman.model.news import coalesced
 from dragoman.model.operations import Wait
+from dragoman.model.rank import rank
 from dragoman.ports.clock import Clock
 from dragoman.ports.courier import Delivered
 
+MILLISECOND: Final = timedelta(milliseconds=1)
 MOST_BATCHES: Final = 4  # that are told before the first of them is on disk
 
 
@@ -47,7 +49,7 @@ class Line:
         self.listener: Final = listener
         self.deadline: Final = call.deadline
         self.accepted: Final = call.operation.wait is Wait.NONE
-        self.rank: Final = (-int(call.operation.priority), order)
+        self.rank: Final = (rank(call.operation.priority, task.created_at), order)
         self.session: Session | None = None
         before = opened.before is not Before.UNSENT
         # It asked, and its caller's answer was not handed on yet.
@@ -70,7 +72,7 @@ class Line:
         self._sent = task.attempt
         self._on_disk = (task.attempt, task.heard)
         self._clock = clock
-        self._given_at = clock.now()
+        self._asked_at = self._given_at = clock.now()
         self._finished = False
         self._batches: list[Batch] = []
         self._taken: list[Batch] = []
@@ -113,7 +115,14 @@ class Line:
         if self._sent == self.attempt:
             return None
         self._sent = self.attempt
-        return Sent(at=self._given_at, agent_id=self.opened.call.agent.id, attempt=self.attempt)
+        opened = self.opened
+        waited_ms = int((self._given_at - self._asked_at) / MILLISECOND)  # for a session
+        return Sent(
+            at=self._given_at,
+            agent_id=opened.call.agent.id,
+            attempt=self.attempt,
+            waited_ms=opened.waited_ms + (waited_ms if waited_ms > 1 else 0) if self.attempt == opened.attempt else 0,
+        )
 
     async def wait(self, until: float) -> None:
         """Wait until something has happened to it, or that time has come."""

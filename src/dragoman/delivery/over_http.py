@@ -63,7 +63,7 @@ class Wire:
                 request, deadline=deadline, max_body=self._max_answer, follow_slash=True, identity=identity
             )
         except NetError as error:
-            raise told(error, agent_id, timeout_ms) from None
+            raise told(error, agent_id, timeout_ms) from error
 
     async def stream(
         self,
@@ -93,7 +93,7 @@ class Wire:
                     if events:
                         yield events
         except NetError as error:
-            raise told(error, agent_id, timeout_ms) from None
+            raise told(error, agent_id, timeout_ms) from error
 
     async def _whole(self, chunks: AsyncIterator[bytes]) -> bytes:
         body = bytearray()

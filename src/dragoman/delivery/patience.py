@@ -12,6 +12,7 @@ import msgspec
 from dragoman.delivery.line import Line
 from dragoman.model.call import Before
 from dragoman.model.errors import AgentTimeout, AgentUnavailable, DragomanError, Interrupted
+from dragoman.ports.attempts import AttemptOutcome
 
 PATIENCE_S: Final = 15.0  # how long a call that somebody waits for waits for a session
 YOUNG_S: Final = 30.0  # how long after its start the hub expects agents that it has not seen yet
@@ -76,3 +77,11 @@ def absent(line: Line) -> DragomanError:
     """The agent has no session."""
     agent_id = line.opened.call.agent.id
     return AgentUnavailable(f"{agent_id} is not connected.", retry_after_s=5, reason="not_connected", agent_id=agent_id)
+
+
+def outcome_of(error: DragomanError, line: Line) -> AttemptOutcome:
+    """What the agent had to do with an error: it was away, let the time run out, or never had the call."""
+    if isinstance(error, AgentUnavailable | Interrupted):
+        return AttemptOutcome.UNREACHABLE
+    late = isinstance(error, AgentTimeout) and line.session is not None
+    return AttemptOutcome.TIMED_OUT if late else AttemptOutcome.DROPPED

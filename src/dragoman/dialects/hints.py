@@ -22,6 +22,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     skill: str | None = None
     parent: str | None = None
+    within: str | None = None  # the call that these hints came with, where an agent hands them on as they are
     title: str | None = None
     context: str | None = None  # the conversation, where the wire has no field for it
     priority: Priority = Priority.NORMAL
@@ -78,6 +79,7 @@ def read_hints(*holders: JsonObject | None) -> Hints:
         agent=_word(get("agent")) or agent,
         skill=_word(get("skill")) or skill,
         parent=_word(get("parent")),
+        within=_word(get("call_id")),
         title=_word(get("title")),
         context=_word(get("context")),
         priority=_PRIORITIES.get(_word(get("priority")) or "", Priority.NORMAL),

@@ -16,6 +16,7 @@ from dragoman.dialects.agent_errors import error_of, lacks_method
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.growing import Answer
 from dragoman.dialects.shapes import (
+    account_in,
     may_hold_doubles,
     read_artifact_update,
     read_message,
@@ -124,7 +125,8 @@ class TaskListener:
             return self._told((MessageAdded(at=at, message=message),), None)
         self._over = True
         context_id = remote_of(value, "taskId").context_id
-        said, done = MessageAdded(at=at, message=message, direct=True), StatusChanged(at=at, state=TaskState.COMPLETED)
+        said = MessageAdded(at=at, message=message, direct=True)
+        done = StatusChanged(at=at, state=TaskState.COMPLETED, usage=account_in(value.get("metadata")))
         return Heard(
             events=tuple(self._restored((said, done))),
             settled=True,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from msgspec import ValidationError, convert, structs
+from msgspec import structs
 
 from dragoman.dialects.hints import HINTS, without_hints
 from dragoman.dialects.protojson import STATE_NUMBERS, read_bytes
@@ -17,6 +17,7 @@ from dragoman.model.content import Artifact, Blob, Data, Link, Message, Part, Ro
 from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, StatusChanged, TaskEvent, Usage
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 from dragoman.model.states import FINAL, INTERRUPTED, TaskState
+from dragoman.model.usage import read_usage
 
 _WRAPPERS: Final = (
     ("task", "task"),
@@ -28,8 +29,6 @@ _WRAPPERS: Final = (
     ("msg", "message"),
 )
 EXACT: Final = 2.0**53  # beyond it a double does not tell which integer it was
-MAX_COUNT: Final = 10**9
-MAX_COST_USD: Final = 10**4
 _KINDS: Final = frozenset({"task", "message", "status-update", "artifact-update"})
 _STATES: Final = {state.value: state for state in TaskState} | {"cancelled": TaskState.CANCELED}
 _STATE_NAMES: Final = {f"TASK_STATE_{state.name}": state for state in TaskState} | _STATES
@@ -240,10 +239,11 @@ def _said(history: Json, at: datetime, known: set[tuple[str, Role]]) -> Iterable
 
 def _with_account(moved: StatusChanged, metadata: Json) -> StatusChanged:
     """The same with how far the agent says it is, and what it used."""
-    told = _told(metadata)
-    if not told:
+    said = None if moved.message is None else moved.message.metadata
+    if not metadata and not said:
         return moved
-    return structs.replace(moved, progress=_progress(told.get("progress")), usage=_usage(told.get("usage")))
+    usage = account_in(metadata) or account_in(said)
+    return structs.replace(moved, progress=_progress(_told(metadata).get("progress")), usage=usage)
 
 
 def _told(metadata: Json) -> JsonObject:
@@ -257,15 +257,12 @@ def _progress(value: Json) -> float | None:
     return float(value) if known else None
 
 
-def _usage(value: Json) -> Usage | None:
-    """An agent's account of what it used, if it is one: its own claim, and kept only where the numbers are sane."""
-    try:
-        used = convert(value, Usage)
-    except ValidationError:
+def account_in(metadata: Json) -> Usage | None:
+    """What an agent says that it used, in the metadata of its task or message: in the hub's block, or plainly there."""
+    if not is_object(metadata):
         return None
-    counts = (used.tokens, used.input_tokens, used.output_tokens, used.execution_ms)
-    sane = all(count is None or 0 <= count <= MAX_COUNT for count in counts)
-    return used if sane and (used.cost_usd is None or 0 <= used.cost_usd <= MAX_COST_USD) else None
+    told: Json = metadata.get(HINTS)
+    return read_usage(told["usage"] if is_object(told) and "usage" in told else metadata.get("usage"))
 
 
 def _text_message(value: Json, at: datetime) -> Message | None:

@@ -1,6 +1,6 @@
 """Admission: a request to send becomes a call that may be made, by steps whose order is the rule.
 
-    speak → resolve → authorize → chain → validate, fill in, fit → the task as it will be opened
+    speak → resolve → authorize → chain → validate, fill in, fit → limits → the task as it will be opened
 
 Everything here is memory, save the first look at an agent, a parent or an earlier task. After it nobody checks
 permission again.
@@ -13,18 +13,22 @@ import msgspec
 
 from dragoman.hub.authenticate import OPERATOR
 from dragoman.hub.authorize import authorize_call
-from dragoman.hub.chain import chain_of, without_loop
+from dragoman.hub.chain import MAX_DEPTH, chain_of, without_loop
 from dragoman.hub.earlier import Earlier
 from dragoman.hub.files import Files
+from dragoman.hub.flow.flow import Flow
+from dragoman.hub.flow.spending import Spending
+from dragoman.hub.parents import Parents
 from dragoman.hub.registry import Registry, in_quarantine
-from dragoman.hub.tasks import TaskBook
+from dragoman.hub.routing import Router
 from dragoman.hub.validate import Compiled, Schemas, filled
 from dragoman.model.agent import Agent, AgentStatus, Endpoint, Skill, Via
-from dragoman.model.call import AdmittedCall, Arrival, Caller
+from dragoman.model.call import AdmittedCall, Arrival, Caller, OpenedCall
 from dragoman.model.content import Blob, Data, Message, Role
 from dragoman.model.errors import (
     AgentUnavailable,
     ContentRefused,
+    DragomanError,
     ExtensionRequired,
     InputRefused,
     NotSupported,
@@ -36,6 +40,7 @@ from dragoman.model.fit import Feature, Host, fit_parts
 from dragoman.model.lifecycle import history_of, lone_object
 from dragoman.model.objects import PARTS, input_object
 from dragoman.model.operations import SendTask, Wait
+from dragoman.model.route import SHOWN, Route
 from dragoman.model.sealed import MEMBER, header_of, sealed_part, sealing_keys
 from dragoman.model.task import Task
 from dragoman.ports.clock import Clock
@@ -43,6 +48,15 @@ from dragoman.security.signing import SignatureProblem
 
 NO_SCHEMA: Final = Compiled(input=None, output=None, defaults={}, text_only=False)
 ACCEPTED_S: Final = 86_400.0  # a call that nobody waits for has a day, unless it says otherwise
+MOST_OTHERS: Final = SHOWN - 1  # agents that are tried after the first; as many as are kept with the call
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent that a call by skill is for, why, and who is next."""
+
+    agent_id: str
+    route: Route
+    others: tuple[str, ...]
 
 
 class Admission:
@@ -52,51 +66,74 @@ class Admission:
         self,
         *,
         registry: Registry,
-        tasks: TaskBook,
+        parents: Parents,
         earlier: Earlier,
         schemas: Schemas,
         files: Files,
+        flow: Flow,
+        spending: Spending,
+        router: Router,
         clock: Clock,
         timeout_s: float,
         max_timeout_s: float,
         signed_only: bool,
+        max_depth: int = MAX_DEPTH,
     ) -> None:
         self._registry = registry
-        self._tasks = tasks
+        self._parents = parents
         self._earlier = earlier
         self._schemas = schemas
         self._files = files
+        self._flow = flow
+        self._spending = spending
+        self._router = router
         self._clock = clock
         self._timeout_s = timeout_s
         self._max_timeout_s = max_timeout_s
         self._signed_only = signed_only  # no call is taken that its caller did not sign
+        self._max_depth = max_depth  # how many agents may wait for each other
 
-    async def admit(self, caller: Caller, asked: SendTask, arrival: Arrival, first: Task | None = None) -> AdmittedCall:
+    async def admit(
+        self, caller: Caller, asked: SendTask, arrival: Arrival, first: Task | None = None, chosen: Chosen | None = None
+    ) -> AdmittedCall:
         """The call that this request makes; with `first`, as a step of that one's workflow.
 
+        Where it names only a skill, whoever is `chosen` for it; nobody yet: the first candidate that can take it.
+
         Raises AgentNotFound, SkillNotFound, TaskNotFound, TaskFinished, AgentUnavailable, NotAuthorized, CallLoop,
-        InputRefused, ContentRefused, SignatureRequired.
+        InputRefused, ContentRefused, SignatureRequired, RateLimited, CircuitOpen.
         """
         asking = caller
         if asked.sender is not None:
             caller = await self._registry.speaking(caller, asked.sender, registered=asked.sender_registered)
         continued = None if asked.continues is None else await self._earlier.continued(caller, asked)
-        agent = await self._registry.target(caller, asked.agent, asked.skill, continued)
+        if chosen is None and self._registry.names_only_skill(asked):
+            return await self._routed(asking, caller, asked, arrival, first)
+        agent = await self._registry.target(caller, asked.agent if chosen is None else chosen.agent_id, continued)
         skill = skill_of(agent, asked.skill if continued is None else continued.skill)
         authorize_call(caller, agent, skill)
         if self._signed_only or agent.card.signed or (skill is not None and skill.signed):
-            refuse_unsigned(caller, agent, arrival)
+            refuse_unsigned(caller, agent, signed=arrival.signed)
         endpoint = self._registry.endpoint_of(agent)
         refuse_unavailable(agent, endpoint, waits=asked.wait is not Wait.NONE)
         refuse_unfit(agent, skill, endpoint, asked)
         if continued is not None and Feature.CONTINUE not in endpoint.features:
             raise NotSupported(f"{agent.id} takes no further messages in a task.", agent_id=agent.id)
-        named = None if first is not None else asked.parent_id
-        parent = None if named is None else await self._tasks.find_parent(caller, named)
         # Whoever only says that it is the target itself gives itself work; no agent waits for it.
         asking = asking if caller.agent_id == agent.id else caller
         # A step stands where the first call stands: the hub between them is no agent.
-        chain = chain_of(asking, agent, parent) if first is None else without_loop(first.chain, agent)
+        parent = first
+        if first is not None:
+            chain = without_loop(first.chain, agent, self._max_depth)
+        else:
+            if (
+                asking.agent_id is not None
+                or arrival.trace.parent_span_id is not None
+                or asked.parent_id is not None
+                or asked.within is not None
+            ):
+                parent = await self._parents.of(asking, asked, arrival.trace)
+            chain = chain_of(asking, agent, parent, self._max_depth)
         compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
         message = asked.message
         remote: Remote | None = None
@@ -110,6 +147,21 @@ class Admission:
         if asked.callback is not None and asked.callback.url is not None:
             await self._registry.may_dial(asked.callback.url)
         timeout_s = self._time_for(asked)
+        durable = Feature.REPORTS in endpoint.features or _has_file(asked.message, endpoint)
+        if asked.continues is None and (caller.budget is not None or asked.context_id is not None):
+            await self._spending.look_up(caller, asked)
+            self._spending.refuse(caller, asked)
+        self._flow.admit(
+            caller,
+            agent,
+            asked,
+            arrival.since + timeout_s,
+            endpoint=endpoint,
+            skill=None if skill is None else skill.id,
+            task_id=task_id,
+            durable=durable,
+            step=first is not None,
+        )
         return AdmittedCall(
             caller=caller,
             operation=asked,
@@ -117,26 +169,101 @@ class Admission:
             endpoint=endpoint,
             skill=skill,
             message=message,
-            task=continued or _opening(caller, asked, arrival, agent, skill, chain, timeout_s, remote),
+            task=continued or _opening(caller, asked, arrival, agent, skill, parent, chain, timeout_s, remote, chosen),
             timeout_s=timeout_s,
             deadline=arrival.since + timeout_s,
             signed=arrival.signed,
-            durable=Feature.REPORTS in endpoint.features or _has_file(asked.message, endpoint),
+            durable=durable,
+            others=() if chosen is None else chosen.others,
         )
 
-    async def readmit(self, task: Task) -> AdmittedCall:
-        """The call of a stored task, to be carried on later: is the agent still there and is there time?
+    async def _routed(
+        self, asking: Caller, caller: Caller, asked: SendTask, arrival: Arrival, first: Task | None
+    ) -> AdmittedCall:
+        """The call to the best of the agents that have the skill; who cannot take it is passed over.
+
+        Raises AgentNotFound, AgentUnavailable, and why the first cannot take it where none can.
+        """
+        skill = asked.skill or ""
+        choice = await self._router.choose(caller, skill, asked)
+        refusals: list[tuple[str, DragomanError]] = []
+        for place, agent in enumerate(choice.agents):
+            passed = tuple([(agent_id, error.code) for agent_id, error in refusals])
+            route = choice.route
+            if passed:
+                route = msgspec.structs.replace(route, chosen=agent.id, passed=passed)
+            others = tuple([each.id for each in choice.agents[place + 1 : place + 1 + MOST_OTHERS]])
+            try:
+                call = await self.admit(
+                    asking, asked, arrival, first, Chosen(agent_id=agent.id, route=route, others=others)
+                )
+            except DragomanError as error:
+                refusals.append((agent.id, error))
+            else:
+                self._router.keep(caller, skill, asked.context_id, agent)
+                return call
+        raise refusals[0][1]
+
+    async def elsewhere(self, opened: OpenedCall, code: str) -> OpenedCall | None:
+        """The same call to the next of its candidates that can take it, where nothing was sent to the one it was for.
+
+        None where there is nobody else. `code` says why that one did not get it.
+        """
+        call, task = opened.call, opened.task
+        for place, agent_id in enumerate(call.others):
+            try:
+                agent = await self._registry.resolve(call.caller, agent_id)
+                skill = skill_of(agent, task.skill)
+                authorize_call(call.caller, agent, skill)
+                if agent.card.signed or (skill is not None and skill.signed):
+                    refuse_unsigned(call.caller, agent, signed=call.signed)
+                endpoint = self._registry.endpoint_of(agent)
+                refuse_unavailable(agent, endpoint, waits=call.operation.wait is not Wait.NONE)
+                refuse_unfit(agent, skill, endpoint, call.operation)
+                without_loop(task.chain, agent, self._max_depth)
+                compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
+                host = self._files.host(task.tenant, task.id, call.operation.message.id)
+                message = call.operation.message
+                if not call.operation.sealed:
+                    message = checked(message, endpoint, skill, compiled, host)
+                self._flow.admit(
+                    call.caller,
+                    agent,
+                    call.operation,
+                    call.deadline,
+                    endpoint=endpoint,
+                    skill=None if skill is None else skill.id,
+                    task_id=task.id,
+                    durable=call.durable,
+                    step=True,  # Its caller has paid for it already.
+                )
+            except DragomanError:
+                continue
+            self._router.keep(call.caller, task.skill or "", call.operation.context_id, agent)
+            self._parents.moved(task, agent.id)
+            if code == AgentUnavailable.code:
+                self._router.missed(task)
+            moved = msgspec.structs.replace(
+                call, agent=agent, endpoint=endpoint, skill=skill, message=message, others=call.others[place + 1 :]
+            )
+            return msgspec.structs.replace(opened, call=moved, attempt=opened.attempt + 1)
+        return None
+
+    async def readmit(self, task: Task, left_s: float | None) -> AdmittedCall:
+        """The call of a stored task that has so much time left, to be carried on later: is the agent still there?
 
         Raises AgentNotFound, AgentUnavailable and what `checked` raises.
         """
         caller = Caller(tenant=task.tenant, id=task.caller_id, agent_id=task.chain[-1] if task.chain else None)
         agent = await self._registry.resolve(caller, task.agent_id)
         endpoint = self._registry.endpoint_of(agent)
-        refuse_unavailable(agent, endpoint, waits=False)
+        # Nothing of it was sent yet, and others could have it: they get it when this one does not answer.
+        others = () if task.route is None or task.attempt else task.route.untried()
+        if not others or agent.status is not AgentStatus.UNREACHABLE:
+            refuse_unavailable(agent, endpoint, waits=False)
         skill = skill_of(agent, task.skill)
         compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
-        now = self._clock.now()
-        left_s = self._max_timeout_s if task.deadline is None else (task.deadline - now).total_seconds()
+        left_s = self._max_timeout_s if left_s is None else left_s
         asked = _last_asked(task)
         host = self._files.host(task.tenant, task.id, asked.message.id)
         return AdmittedCall(
@@ -151,6 +278,7 @@ class Admission:
             task=task,
             timeout_s=left_s,
             deadline=self._clock.monotonic() + left_s,
+            others=others,
         )
 
     def _time_for(self, asked: SendTask) -> float:
@@ -206,9 +334,9 @@ def refuse_unfit(agent: Agent, skill: Skill | None, endpoint: Endpoint, asked: S
         _refuse_unreadable(agent, asked.message)
 
 
-def refuse_unsigned(caller: Caller, agent: Agent, arrival: Arrival) -> None:
+def refuse_unsigned(caller: Caller, agent: Agent, *, signed: bool) -> None:
     """Raises SignatureRequired where the request was not signed; where nobody is asked who he is, it need not be."""
-    if not arrival.signed and not (caller.admin and caller.id == OPERATOR.id):
+    if not signed and not (caller.admin and caller.id == OPERATOR.id):
         raise SignatureRequired(reason=SignatureProblem.MISSING.value, agent_id=agent.id)
 
 
@@ -276,9 +404,11 @@ def _opening(
     arrival: Arrival,
     agent: Agent,
     skill: Skill | None,
+    parent: Task | None,
     chain: tuple[str, ...],
     timeout_s: float,
     remote: Remote | None,
+    chosen: Chosen | None,
 ) -> Task:
     at = arrival.at
     return Task(
@@ -295,9 +425,10 @@ def _opening(
         updated_at=at,
         skill=skill.id if skill else asked.skill,
         deadline=at + timedelta(seconds=timeout_s),
-        parent_id=asked.parent_id,
+        parent_id=asked.parent_id if parent is None else parent.id,
         chain=chain,
         callbacks=(asked.callback,) if asked.callback is not None else (),
         remote=remote,
         last_seq=1,
+        route=None if chosen is None else chosen.route,
     )

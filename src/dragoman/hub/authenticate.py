@@ -149,12 +149,14 @@ class Authenticator:
         if access is None:
             raise NotAuthenticated("The token is not valid, or no longer.", reason="unknown_token")
         scopes, allow, left_s = frozenset(access.scope.split()), (), access.exp - wall.timestamp()
+        limits, budget = None, None
         if access.client_id is not None:
             key = await self._keys.find_key(access.client_id)
             if key is None:
                 raise NotAuthenticated("The key was revoked.", reason="revoked")
             _refuse_over(key, wall)
             scopes, allow, left_s = scopes & frozenset(key.scopes), key.allow, min(left_s, self._left_s(key))
+            limits, budget = key.limits, key.budget
         caller = Caller(
             tenant=access.tid,
             id=access.sub,
@@ -162,6 +164,8 @@ class Authenticator:
             scopes=scopes,
             key_id=access.client_id,
             allow=allow,
+            limits=limits,
+            budget=budget,
         )
         return caller, now + min(REMEMBERED_S, left_s)
 
@@ -200,6 +204,8 @@ def caller_of(key: StoredKey) -> Caller:
         scopes=frozenset(key.scopes),
         key_id=key.key_id,
         allow=key.allow,
+        limits=key.limits,
+        budget=key.budget,
     )
 
 

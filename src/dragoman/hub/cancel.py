@@ -50,7 +50,7 @@ class Canceller:
             raise _too_late(task)
         # The first call of a workflow is at no agent; who carries the workflow sees its end, and cancels its steps.
         agent = None if task.asked.then else await self._agent(caller, task)
-        if agent is not None and self._is_being_named(task, agent):
+        if agent is not None and not self._carrier.waits(task.id) and self._is_being_named(task, agent):
             task = await named(task, store=self._store, bus=self._bus)
         # Looked at before: with its end a task is no longer carried.
         was_sent = task.state is not TaskState.SUBMITTED or task.id in self._tasks.live or task.attempt > 0
@@ -59,6 +59,7 @@ class Canceller:
         ended = await self._tasks.record(task, (StatusChanged(at=now, state=TaskState.CANCELED, message=said),))
         if ended.state is not TaskState.CANCELED:
             raise _too_late(ended)
+        was_sent = was_sent and not self._carrier.waits(task.id)
         self._carrier.let_go(ended)
         if was_sent and agent is not None:
             await self._courier.cancel(ended, agent, reason or "cancelled by the caller")

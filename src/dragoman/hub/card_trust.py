@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from dragoman.hub.card_hygiene import cleaned
-from dragoman.model.agent import AgentCard, CardTrust, Trust
+from dragoman.model.agent import Agent, AgentCard, AgentStatus, CardTrust, Trust
 from dragoman.model.errors import BadParams
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 from dragoman.net.addresses import parse
@@ -252,3 +252,14 @@ def _bare(card: JsonObject) -> JsonObject:
 def _bad(message: str) -> BadParams:
     path = "agent_card.signatures"
     return BadParams(f"{path}: {message}", errors=[{"path": path, "message": message}])
+
+
+def standing(agent: Agent, trust: CardTrust, *, protected: bool) -> Agent:
+    """The agent as its card is worth; in doubt it is quarantined, and stays so whatever it shows next.
+
+    Where nobody is asked who he is, everybody is the administrator who would have to approve.
+    """
+    if trust.doubt and not protected:
+        trust = approved(trust)
+    status = AgentStatus.QUARANTINED if trust.doubt else agent.status
+    return msgspec.structs.replace(agent, trust=trust, status=status)

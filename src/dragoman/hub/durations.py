@@ -20,6 +20,7 @@ from dragoman.ports.clock import Clock, Timer
 from dragoman.ports.store import Durations, Took
 
 LAST: Final = 100
+ENOUGH: Final = 20  # calls, from which on it can be said how long nearly all of them take
 WRITTEN_S: Final = 10.0
 MOST_SKILLS: Final = 10_000  # remembered at once; the longest unused is read again when it is needed
 MOST_MS: Final = 2**32 - 1
@@ -76,6 +77,21 @@ class Estimates:
             side_by_side = (step,) if isinstance(step, Step) else step
             took_ms += max([await self._usual_ms(task.tenant, each.agent, each.skill) for each in side_by_side])
         return min(took_ms, _limit_ms(task.asked))
+
+    def p95_ms(self, tenant: str, agent_id: str, skill: str | None) -> int | None:
+        """What 95 of 100 calls of a skill took at most, by memory alone; None where fewer than 20 are known."""
+        history = self._known.get((tenant, agent_id, skill or ""))
+        if history is None or len(history.last_ms) < ENOUGH:
+            return None
+        known = sorted(history.last_ms)
+        return known[(len(known) * 95 - 1) // 100]
+
+    def mean_ms(self, tenant: str, agent_id: str, skill: str | None) -> int | None:
+        """What a call of a skill took on the average, by memory alone; None where none is known."""
+        history = self._known.get((tenant, agent_id, skill or ""))
+        if history is None or not history.last_ms:
+            return None
+        return sum(history.last_ms) // len(history.last_ms)
 
     async def write(self) -> None:
         """Put what was learnt since the last time on disk."""

@@ -9,7 +9,10 @@ import msgspec
 
 from dragoman.hub.authorize import authorize
 from dragoman.hub.cancel import Canceller
+from dragoman.hub.flow.breakers import Breakers
+from dragoman.hub.flow.pressure import Pressure
 from dragoman.hub.happenings import Happenings
+from dragoman.hub.intake import Intake
 from dragoman.hub.rate import rate
 from dragoman.hub.reader import Reader
 from dragoman.hub.registry import Registry
@@ -18,7 +21,7 @@ from dragoman.hub.senders import Senders
 from dragoman.hub.sending import Sending, stream_of
 from dragoman.hub.tasks import TaskBook, scope_of
 from dragoman.hub.watching import Watching
-from dragoman.model.answers import Answer, Changes, Mail, Pong, Stream, TaskPage
+from dragoman.model.answers import AgentPage, Answer, Changes, Mail, Pong, Stream, TaskPage
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import (
     NotAuthenticated,
@@ -52,6 +55,7 @@ from dragoman.model.operations import (
 )
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.observe.names import PING
 from dragoman.observe.noticed import Noticed
 from dragoman.ports.bus import Bus, mail_topic
 from dragoman.ports.store import Store
@@ -68,6 +72,7 @@ class Hub:
         store: Store,
         bus: Bus,
         registry: Registry,
+        intake: Intake,
         tasks: TaskBook,
         sending: Sending,
         canceller: Canceller,
@@ -76,11 +81,16 @@ class Hub:
         happenings: Happenings,
         senders: Senders,
         noticed: Noticed,
+        pressure: Pressure,
+        breakers: Breakers,
     ) -> None:
         self._noticed = noticed
+        self._pressure = pressure
+        self._breakers = breakers
         self._store = store
         self._bus = bus
         self._registry = registry
+        self._intake = intake
         self._tasks = tasks
         self._sending = sending
         self._canceller = canceller
@@ -112,15 +122,16 @@ class Hub:
             case ReadMail():
                 return self._mail(caller, operation)
             case Discover():
-                return self._registry.discover(caller, operation)
+                self._pressure.refuse_listing()
+                return self._discover(caller, operation)
             case GetCard(agent=agent):
                 return self._registry.card(caller, agent)
             case ListVersions(agent=agent):
                 return self._registry.versions(caller, agent)
             case RegisterAgent():
-                return self._registry.register(caller, operation, arrival.request_id)
+                return self._intake.register(caller, operation, arrival.request_id)
             case ChangeAgent():
-                return self._registry.change(caller, operation, arrival.request_id)
+                return self._intake.change(caller, operation, arrival.request_id)
             case Ping():
                 return self._pong(caller, operation)
             case Signed():
@@ -144,6 +155,12 @@ class Hub:
     async def _signed(self, caller: Caller, asked: Signed, arrival: Arrival) -> Answer:
         """What a signed message asks, if its signature is right."""
         return await self.handle(caller, asked.operation, await self._senders.proven(caller, asked, arrival))
+
+    async def _discover(self, caller: Caller, asked: Discover) -> AgentPage:
+        """A page of agents, with those that are left alone now."""
+        page = await self._registry.discover(caller, asked)
+        circuits = self._breakers.circuits(page.agents)
+        return msgspec.structs.replace(page, circuits=circuits) if circuits else page
 
     async def _follow(self, caller: Caller, asked: FollowTask) -> Stream:
         task = await self._task(caller, asked.task_id, asked.agent, alias=asked.alias)
@@ -171,6 +188,7 @@ class Hub:
         return task
 
     async def _list(self, caller: Caller, asked: ListTasks) -> TaskPage:
+        self._pressure.refuse_listing()
         if asked.agent is not None:
             agent = await self._registry.resolve(caller, asked.agent)
             asked = msgspec.structs.replace(asked, agent=agent.id)
@@ -205,7 +223,7 @@ class Hub:
             await self._registry.speaking(caller, asked.sender, registered=True)
         if asked.agent is not None and not self._registry.is_hub(asked.agent):
             await self._registry.resolve(caller, asked.agent)
-        self._noticed.note("ping", caller=caller.name, sender=asked.sender, agent=asked.agent)
+        self._noticed.note(PING, caller.name, caller=caller.name, sender=asked.sender, agent=asked.agent)
         return Pong(nonce=asked.nonce, echo=asked.echo)
 
 

@@ -14,7 +14,8 @@ from dragoman.hub.acts import act_of
 from dragoman.hub.authenticate import ANONYMOUS, OPERATOR
 from dragoman.hub.authorize import lacking
 from dragoman.hub.signing_secrets import SigningSecrets
-from dragoman.model.agent import Agent
+from dragoman.model.agent import Agent, RateLimits
+from dragoman.model.budget import Budget
 from dragoman.model.call import Caller
 from dragoman.model.errors import BadParams, NotFound
 from dragoman.model.secret import Secret
@@ -70,6 +71,8 @@ class KeyRing:
         agent_id: str | None = None,
         allow: Sequence[str] = (),
         expires_at: datetime | None = None,
+        limits: RateLimits | None = None,
+        budget: Budget | None = None,
         by: Caller | None = None,
         request_id: str | None = None,
         replaces: str | None = None,
@@ -107,6 +110,8 @@ class KeyRing:
             allow=tuple(allow),
             expires_at=expires_at,
             signing_secret=self._seal(secret, made.keyid, tenant),
+            limits=limits,
+            budget=budget,
         )
         act = None
         if by is not None:
@@ -131,6 +136,8 @@ class KeyRing:
             agent_id=old.agent_id,
             allow=old.allow,
             expires_at=old.expires_at,
+            limits=old.limits,
+            budget=old.budget,
             by=caller,
             request_id=request_id,
             replaces=old.key_id,
@@ -144,6 +151,20 @@ class KeyRing:
         if key is None or (key.tenant != caller.tenant and not caller.admin):
             raise NotFound(f"There is no key {key_id!r}.", key_id=key_id)
         return key
+
+    async def change(
+        self,
+        caller: Caller,
+        key_id: str,
+        limits: RateLimits | None,
+        budget: Budget | None,
+        request_id: str | None = None,
+    ) -> StoredKey:
+        """Set how often a key may call and what it may spend, from now on. Raises NotFound."""
+        key = await self.find(caller, key_id)
+        act = act_of(caller, "key.changed", key_id, request_id, tenant=key.tenant)
+        await self._keys.change_key(key_id, limits, budget, act)
+        return await self.find(caller, key_id)
 
     async def revoke(self, caller: Caller, key_id: str, request_id: str | None = None) -> StoredKey:
         """End a key now. Raises NotFound."""

@@ -10,6 +10,7 @@ The order within a line is the store's: only its first notice has a job.
 """
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -62,6 +63,7 @@ class Outbox:
         courier: Courier,
         keys: KeyRing,
         secrets: CallbackSecrets,
+        attempted: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -69,6 +71,7 @@ class Outbox:
         self._courier = courier
         self._keys = keys
         self._secrets = secrets
+        self._attempted = attempted  # told what each attempt has come to
         self._lanes = Lanes()
 
     async def deliver(self, job: Job) -> None:
@@ -152,6 +155,7 @@ class Outbox:
             LOG.exception("a notice broke", extra={"fields": {"call_id": task.id}})
             told = Told(delivered=False, reason="the hub failed to make it")
         outcome = self._judged(ready, told)
+        self._attempted("retry" if outcome.state is DeliveryState.PENDING else outcome.state)
         await self._note(ready.job, outcome)
         if outcome.state is not DeliveryState.DELIVERED and outcome.state is not DeliveryState.PENDING:
             _log(f"a callback is {outcome.state}", task, url, told.reason)

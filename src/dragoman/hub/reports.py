@@ -5,6 +5,7 @@ A late or illegal report changes nothing and is no error: redelivery is normal.
 
 import contextlib
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from dragoman.hub.authorize import may_change
@@ -28,13 +29,21 @@ class Reports:
     """Takes reports."""
 
     def __init__(
-        self, *, store: Tasks, registry: Registry, tasks: TaskBook, schemas: Schemas, canceller: Canceller
+        self,
+        *,
+        store: Tasks,
+        registry: Registry,
+        tasks: TaskBook,
+        schemas: Schemas,
+        canceller: Canceller,
+        ended: Callable[[Task], object],
     ) -> None:
         self._store = store
         self._registry = registry
         self._tasks = tasks
         self._schemas = schemas
         self._canceller = canceller
+        self._ended = ended  # told of a call that has ended; nobody may carry it now
 
     async def take(self, caller: Caller, asked: ReportTask) -> Noted:
         """Note a report. Raises TaskNotFound, CapabilityMismatch, IdempotencyConflict."""
@@ -89,8 +98,10 @@ class Reports:
             LOG.info("a report came too late", extra={"fields": {"call_id": task.id, "sender": asked.sender}})
             return Noted(task=task, applied=False)
         skill = None if task.skill is None or asked.sealed else agent.card.skill(task.skill)
-        compiled = None if skill is None else self._schemas.of(agent, skill)
+        compiled = self._schemas.of(agent, skill)
         grown = await self._tasks.record(task, asked.events, compiled, once)
+        if grown.ended:
+            self._ended(grown)
         return Noted(task=grown, applied=grown.last_seq > task.last_seq)
 
     async def _cancel(self, caller: Caller, task: Task) -> Noted:

@@ -14,6 +14,8 @@ from dragoman.hub.cancel import Canceller
 from dragoman.hub.carry import Carrier
 from dragoman.hub.durations import Estimates
 from dragoman.hub.earlier import Earlier
+from dragoman.hub.flow.flow import Flow
+from dragoman.hub.flow.pressure import Pressure
 from dragoman.hub.follow import until_settled
 from dragoman.hub.reader import Reader
 from dragoman.hub.tasks import TaskBook
@@ -22,9 +24,9 @@ from dragoman.model.answers import Accepted, Stream
 from dragoman.model.call import AdmittedCall, Arrival, Caller, OpenedCall
 from dragoman.model.callbacks import Tells
 from dragoman.model.errors import BadParams, DragomanError, Overloaded
-from dragoman.model.events import MessageAdded, StatusChanged
+from dragoman.model.events import MessageAdded
 from dragoman.model.operations import SendTask, Wait
-from dragoman.model.states import INTERRUPTED, TaskState
+from dragoman.model.states import INTERRUPTED
 from dragoman.model.task import Task
 from dragoman.ports.bus import Bus
 from dragoman.ports.clock import Clock
@@ -53,6 +55,8 @@ class Sending:
         queue: Worker,
         followed: Callable[[], None],
         draining: Callable[[], bool],
+        pressure: Pressure,
+        flow: Flow,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -66,11 +70,15 @@ class Sending:
         self._queue = queue  # carries what nobody waits for
         self._followed = followed  # told when a call was queued that steps follow
         self._draining = draining
+        self._pressure = pressure
+        self._flow = flow
 
     async def send(self, caller: Caller, asked: SendTask, arrival: Arrival) -> Sent:
         """Carry a message out. Raises what admission raises, IdempotencyConflict, Overloaded."""
         if self._draining():
             raise Overloaded("The hub is shutting down.", retry_after_s=2, reason="draining")
+        if self._pressure.level:
+            self._pressure.refuse_call(asked)
         if asked.alias is not None:
             known = await self._tasks.repeated(caller, asked)
             if known is not None:
@@ -83,13 +91,24 @@ class Sending:
             return await self._streamed(caller, call)
         if asked.wait is Wait.NONE:
             return await self._accepted(call)
-        opened = await self._tasks.open(call)
+        opened = await self._open(call)
         if not isinstance(opened, OpenedCall):
             return await self._joined(opened, asked, call.deadline)
         if asked.then:
             self._followed()
             return await self._joined(opened.task, asked, call.deadline + END_TOLD_S)
         return await self._carrier.carry(opened)
+
+    async def _open(self, call: AdmittedCall, *, claimed: bool = False) -> OpenedCall | Task:
+        """The call's task, opened; or the one that it joins. What a call took that is none is given back."""
+        try:
+            opened = await self._tasks.open(call, claimed=claimed)
+        except BaseException:
+            self._flow.given_up(call)
+            raise
+        if not isinstance(opened, OpenedCall):
+            self._flow.given_up(call)
+        return opened
 
     async def _accepted(self, call: AdmittedCall) -> Sent:
         """The word that the call is on disk. Carried at once where nothing waits before it, else by the queue."""
@@ -98,7 +117,7 @@ class Sending:
         queued = asked.continues is None and not asked.then
         slot = self._queue.slot() if queued and not asked.at_most_once else None
         try:
-            opened = await self._tasks.open(call, claimed=slot is not None)
+            opened = await self._open(call, claimed=slot is not None)
         except BaseException:
             if slot is not None:
                 slot.give_back()
@@ -123,7 +142,7 @@ class Sending:
         fresh = call.operation.continues is None
         reader = self._reader(call.task, unwritten=True) if fresh else None
         try:
-            opened = await self._tasks.open(call)
+            opened = await self._open(call)
         except BaseException:
             if reader is not None:
                 reader.close()
@@ -155,6 +174,7 @@ class Sending:
         """A further message into a task that is being worked on: kept, and handed to the target."""
         task = call.task
         if task.remote is None or task.remote.task_id is None:
+            self._flow.given_up(call)
             raise BadParams(f"{task.id} is on its way to its agent; it takes messages as soon as it is there.")
         said = MessageAdded(at=self._clock.now(), message=call.operation.message)
         task = await self._tasks.record(task, (said,))
@@ -162,14 +182,9 @@ class Sending:
         return await self._joined(task, call.operation, call.deadline)
 
     async def _begun(self, opened: OpenedCall) -> None:
-        """Carry a call; who wants to hear how it stands hears that it is worked on."""
-        if any(each.tells is not Tells.END for each in opened.task.callbacks):
-            at_work = StatusChanged(at=self._clock.now(), state=TaskState.WORKING)
-            task = await self._tasks.record(opened.task, (at_work,))
-            if task.ended:
-                return
-            opened = OpenedCall(call=opened.call, task=task)
-        await self._carrier.carry(opened)
+        """Carry a call; who wants to hear how it stands hears when it is worked on."""
+        told = any(each.tells is not Tells.END for each in opened.task.callbacks)
+        await self._carrier.carry(opened, begins=told)
 
     async def _carried(self, opened: OpenedCall) -> None:
         if opened.call.operation.then:

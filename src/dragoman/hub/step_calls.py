@@ -18,6 +18,8 @@ from dragoman.model.operations import SendTask, Step, Wait
 from dragoman.model.states import INTERRUPTED, TaskState
 from dragoman.model.steps import as_object, input_of, parts_of_input
 from dragoman.model.task import Task, Trace
+from dragoman.observe.span import span_id_of
+from dragoman.observe.span_names import STEP
 
 _SUMMED = ("tokens", "input_tokens", "output_tokens", "cost_usd", "execution_ms")
 
@@ -85,12 +87,13 @@ def asked_of(
     )
 
 
-def trace_below(trace: Trace, call_id: str) -> Trace:
-    """The span of a call within its workflow's."""
+def trace_below(first: Task, call: StepCall) -> Trace:
+    """The span of a call below that of its step."""
+    trace, call_id = first.trace, call.call_id
     return Trace(
         trace_id=trace.trace_id,
         span_id=blake2b(call_id.encode(), digest_size=8).hexdigest(),
-        parent_span_id=trace.span_id,
+        parent_span_id=span_id_of(first.id, STEP, call.place.partition(".")[0]),
         state=trace.state,
         given_id=trace.given_id,
         sampled=trace.sampled,

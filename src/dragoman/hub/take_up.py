@@ -7,6 +7,7 @@ carried on, and goes on if the target has it.
 """
 
 import contextlib
+from datetime import datetime
 
 from dragoman.hub.admission import Admission
 from dragoman.hub.cancel import Canceller
@@ -15,7 +16,6 @@ from dragoman.hub.tasks import TaskBook
 from dragoman.model.agent import Via
 from dragoman.model.call import AdmittedCall, Before, Caller, OpenedCall
 from dragoman.model.errors import AgentTimeout, DragomanError, Interrupted, TaskNotCancelable
-from dragoman.model.events import StatusChanged
 from dragoman.model.fit import Feature
 from dragoman.model.operations import Wait
 from dragoman.model.states import INTERRUPTED, TaskState
@@ -58,8 +58,8 @@ class TakeUp:
                 await self._canceller.cancel(caller, task, "the workflow has ended")
             return
         try:
-            call = await self._admission.readmit(task)
-            self._refuse_late(task)
+            call = await self._admission.readmit(task, self._tasks.left_s(task))
+            refuse_late(task, call)
             was_sent = may_follow(task, call)
             before = sent_before(task, call, job)
             if not was_sent and before is Before.UNREPEATABLE and call.endpoint.via is not Via.CONNECTED:
@@ -67,14 +67,11 @@ class TakeUp:
         except DragomanError as error:
             await self._carrier.give_up(task, error.failure())
             return
-        if task.state is TaskState.SUBMITTED:
-            # Before it is sent: from here on nobody can know that it was not.
-            task = await self._tasks.record(task, (StatusChanged(at=self._clock.now(), state=TaskState.WORKING),))
-            if task.ended:
-                return
-        self._tasks.live[task.id] = task
-        opened = OpenedCall(call=call, task=task, attempt=job.attempt, before=before)
-        await self._carrier.carry(opened, was_sent=was_sent)
+        self._tasks.live.add(task)
+        waited_ms = _waited_ms(task, self._clock.now()) if before is Before.UNSENT else 0
+        opened = OpenedCall(call=call, task=task, attempt=job.attempt, before=before, waited_ms=waited_ms)
+        # That work begins is noted before it is sent: from there on nobody can know that it was not.
+        await self._carrier.carry(opened, was_sent=was_sent, begins=task.state is TaskState.SUBMITTED)
 
     async def _is_left_behind(self, task: Task) -> bool:
         """Whether this is a step of a workflow that ended without it, and then the hub died before it was cancelled."""
@@ -83,12 +80,17 @@ class TakeUp:
         first = await self._store.load(Scope(tenant=task.tenant, principal=task.caller_id), task.parent_id)
         return first is not None and first.ended
 
-    def _refuse_late(self, task: Task) -> None:
-        if task.deadline is not None and task.deadline <= self._clock.now():
-            given_ms = round((task.deadline - task.created_at).total_seconds() * 1000)
-            raise AgentTimeout(
-                "The call's time ran out before it was sent.", timeout_ms=given_ms, agent_id=task.agent_id
-            )
+
+def refuse_late(task: Task, call: AdmittedCall) -> None:
+    """Raises AgentTimeout where no time is left."""
+    if task.deadline is not None and call.timeout_s <= 0:
+        given_ms = round((task.deadline - task.created_at).total_seconds() * 1000)
+        raise AgentTimeout("The call's time ran out before it was sent.", timeout_ms=given_ms, agent_id=task.agent_id)
+
+
+def _waited_ms(task: Task, now: datetime) -> int:
+    """How long a call has been in the queue."""
+    return max(0, round((now - task.created_at).total_seconds() * 1000))
 
 
 def may_follow(task: Task, call: AdmittedCall) -> bool:

@@ -11,9 +11,12 @@ from typing import Final
 
 import msgspec
 
+from dragoman.hub.accounts import accounted
 from dragoman.hub.callback_secrets import CallbackSecrets
 from dragoman.hub.grants import grant
 from dragoman.hub.owed import owed
+from dragoman.hub.parents import LiveCalls
+from dragoman.hub.time_left import TimeLeft
 from dragoman.hub.validate import Compiled
 from dragoman.model.call import AdmittedCall, Caller, OpenedCall
 from dragoman.model.callbacks import Callback, Tells
@@ -22,9 +25,10 @@ from dragoman.model.events import Logged, MessageAdded, Sent, StatusChanged, Tas
 from dragoman.model.lifecycle import fold, legal, output_of
 from dragoman.model.objects import answer_object
 from dragoman.model.operations import SendTask, Wait
+from dragoman.model.rank import rank
 from dragoman.model.states import FINAL, TaskState
 from dragoman.model.task import Task
-from dragoman.ports.clock import Clock
+from dragoman.ports.clock import Clock, SteadyClock
 from dragoman.ports.store import (
     CALLS,
     WORKFLOWS,
@@ -60,15 +64,19 @@ class TaskBook:
         owing: Callable[[], None],
         secrets: CallbackSecrets,
         over_quota: Callable[[str], RateLimited | None] = lambda _: None,
+        opened: Callable[[Task], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._clock = clock
+        self._steady = SteadyClock(clock)
+        self._time_left = TimeLeft(clock)  # of those that wait in the queue
         self._keep = timedelta(hours=keep_h)
         self._call_job = NewJob(queue=CALLS, owner=owner)
         self._owing = owing  # told when a callback has to be delivered
         self._secrets = secrets
         self._over_quota = over_quota  # why a tenant may open no more calls now, if it may not
-        self.live: dict[str, Task] = {}  # tasks this replica carries now
+        self._opened = opened  # told of each new call
+        self.live = LiveCalls()  # tasks this replica carries now
 
     async def open(self, call: AdmittedCall, once: Once | None = None, *, claimed: bool = False) -> OpenedCall | Task:
         """Open the call's task; or the task that an earlier call with the same key made.
@@ -113,8 +121,11 @@ class TaskBook:
             if found is None:
                 raise TaskNotFound(call_id=opened.task_id)
             return found
+        self._opened(task)
         if not accepted or claimed:
-            self.live[task.id] = task
+            self.live.add(task)
+        else:
+            self._time_left.note(task.id, call.deadline)
         return OpenedCall(call=call, task=task)
 
     async def record(
@@ -128,13 +139,16 @@ class TaskBook:
             grown = fold(task, kept)
             if grown.state is TaskState.COMPLETED:
                 grown, kept = _judged(task, grown, kept, compiled)
+            pricing = None if compiled is None else compiled.pricing
+            if pricing is not None or (grown.usage is not None and grown.usage.refused):
+                grown, kept = accounted(task, grown, kept, pricing)
             jobs = _callbacks(grown, kept, task.last_seq) if grown.callbacks else ()
             raced = await self._store.append(
                 Growth(task=grown, after=task.last_seq, events=tuple(kept), jobs=jobs, once=once)
             )
             if not isinstance(raced, Raced):
                 if grown.ended:
-                    self.live.pop(grown.id, None)
+                    self.live.drop(grown.id)
                 if jobs:
                     self._owing()
                 return grown
@@ -194,15 +208,12 @@ class TaskBook:
 
     def report_once(self, agent_id: str, key: str, digest: bytes) -> Once:
         """The mark by which a repeated report is known."""
-        expires_at = self._clock.now() + self._keep
+        expires_at = self._steady.now() + self._keep
         return Once(principal=agent_id, scope="report", key=key, digest=digest, expires_at=expires_at)
 
-    async def find_parent(self, caller: Caller, task_id: str) -> Task | None:
-        """The call that a nested call names as its parent, if this hub knows it."""
-        live = self.live.get(task_id)
-        if live is not None:
-            return live if live.tenant == caller.tenant else None
-        return await self._store.load(Scope(tenant=caller.tenant, principal=None), task_id)
+    def left_s(self, task: Task) -> float | None:
+        """How many seconds a stored task has left; None where it has no deadline."""
+        return None if task.deadline is None else self._time_left.of(task, task.deadline)
 
     async def _continue(self, call: AdmittedCall) -> OpenedCall:
         now = self._clock.now()
@@ -216,7 +227,7 @@ class TaskBook:
         task = await self.record(task, events)
         if task.state is not TaskState.WORKING:
             raise TaskFinished(f"{task.id} takes no more messages.", call_id=task.id, state=task.state.value)
-        self.live[task.id] = task
+        self.live.add(task)
         return OpenedCall(call=call, task=task, attempt=task.attempt + 1)
 
     def _with_hidden(self, task: Task, callback: Callback) -> Task:
@@ -240,16 +251,15 @@ class TaskBook:
         if scope == REQUEST:
             # The same request id with another body is another call, not a conflict.
             key = f"{key} {digest.hex()}"
-        return Once(
-            principal=task.caller_id, scope=scope, key=key, digest=digest, expires_at=task.created_at + self._keep
-        )
+        expires_at = self._steady.now() + self._keep
+        return Once(principal=task.caller_id, scope=scope, key=key, digest=digest, expires_at=expires_at)
 
 
 def _worker_job(call: AdmittedCall) -> NewJob:
-    rank = -float(call.operation.priority)
+    place = rank(call.operation.priority, call.task.created_at)
     if call.operation.then:
-        return NewJob(queue=WORKFLOWS, payload=grant(call.caller, signed=call.signed), rank=rank)
-    return NewJob(queue=CALLS, rank=rank)
+        return NewJob(queue=WORKFLOWS, payload=grant(call.caller, signed=call.signed), rank=place)
+    return NewJob(queue=CALLS, rank=place)
 
 
 def sender_of(asked: SendTask) -> str | None:

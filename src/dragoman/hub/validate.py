@@ -12,6 +12,7 @@ import msgspec
 from dragoman.model.agent import Agent, AgentCard, Skill
 from dragoman.model.errors import BadParams
 from dragoman.model.json import Json, JsonObject, is_deeper, is_object
+from dragoman.model.usage import Pricing, pricing_of
 
 MAX_SCHEMA_BYTES: Final = 64 * 1024
 MAX_SCHEMA_DEPTH: Final = 32
@@ -27,6 +28,7 @@ class Compiled(msgspec.Struct, frozen=True, kw_only=True):
     defaults: JsonObject
     text_only: bool
     output_schema: JsonObject | None = None
+    pricing: Pricing | None = None
 
 
 class Schemas:
@@ -35,15 +37,15 @@ class Schemas:
     def __init__(self) -> None:
         self._compiled: dict[tuple[object, ...], Compiled] = {}
 
-    def of(self, agent: Agent, skill: Skill) -> Compiled:
-        """The compiled form of a skill."""
+    def of(self, agent: Agent, skill: Skill | None) -> Compiled:
+        """The compiled form of a skill; of none in particular only what is the agent's own."""
         # The version too: a caller may pin an older card of the same agent.
-        key = (agent.uuid, agent.updated_at, agent.card.version, skill.id)
+        key = (agent.uuid, agent.updated_at, agent.card.version, None if skill is None else skill.id)
         compiled = self._compiled.get(key)
         if compiled is None:
             if len(self._compiled) >= MAX_COMPILED:
                 self._compiled.clear()
-            compiled = self._compiled[key] = compile_skill(agent.card, skill)
+            compiled = self._compiled[key] = compile_skill(agent.card, skill) if skill else _unnamed(agent.card)
         return compiled
 
 
@@ -56,7 +58,12 @@ def compile_skill(card: AgentCard, skill: Skill) -> Compiled:
         defaults=_defaults(skill.input_schema) if skill.input_schema else {},
         text_only=bool(modes) and all(mode.startswith("text") for mode in modes),
         output_schema=skill.output_schema,
+        pricing=pricing_of(card),
     )
+
+
+def _unnamed(card: AgentCard) -> Compiled:
+    return Compiled(input=None, output=None, defaults={}, text_only=False, pricing=pricing_of(card))
 
 
 def filled(value: JsonObject, defaults: JsonObject) -> JsonObject:

@@ -21,6 +21,7 @@ import msgspec
 
 from dragoman.hub.admission import Admission
 from dragoman.hub.cancel import Canceller
+from dragoman.hub.flow.flow import Flow
 from dragoman.hub.follow import until_settled
 from dragoman.hub.grants import read_grant, was_signed
 from dragoman.hub.step_calls import (
@@ -97,6 +98,7 @@ class Workflows:
         admission: Admission,
         tasks: TaskBook,
         canceller: Canceller,
+        flow: Flow,
         opened: Callable[[], None],
         ended: Callable[[Task], object],
         most_bytes: int,
@@ -107,6 +109,7 @@ class Workflows:
         self._admission = admission
         self._tasks = tasks
         self._canceller = canceller
+        self._flow = flow
         self._opened = opened  # told when the call of a step waits for a worker
         self._ended = ended
         self._most_bytes = most_bytes  # that a step is given, or that steps side by side answer
@@ -117,8 +120,7 @@ class Workflows:
         if first is None or first.ended:
             await self._store.finish(job)
             return
-        left_s = 0.0 if first.deadline is None else (first.deadline - self._clock.now()).total_seconds()
-        deadline = self._clock.monotonic() + left_s
+        deadline = self._clock.monotonic() + (self._tasks.left_s(first) or 0.0)
         run = _Run(first=first, caller=read_grant(job.payload), signed=was_signed(job.payload), deadline=deadline)
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._settled(first, deadline))
@@ -191,7 +193,7 @@ class Workflows:
             request_id=call.call_id,
             at=clock.now(),
             dialect=first.dialect,
-            trace=trace_below(first.trace, call.call_id),
+            trace=trace_below(first, call),
             since=clock.monotonic(),
             signed=run.signed,
         )
@@ -199,7 +201,11 @@ class Workflows:
         admitted = await self._admission.admit(run.caller, asked, arrival, first)
         expires_at = (first.deadline or first.created_at) + NAMES_KEPT
         once = Once(principal=first.caller_id, scope=STEP, key=call.call_id, digest=b"", expires_at=expires_at)
-        opened = await self._tasks.open(admitted, once)
+        try:
+            opened = await self._tasks.open(admitted, once)
+        except BaseException:
+            self._flow.given_up(admitted, step=True)
+            raise
         self._opened()
         return opened.task if isinstance(opened, OpenedCall) else opened
 

@@ -103,6 +103,18 @@ class RateLimits(_Record, frozen=True, kw_only=True, omit_defaults=True):
     requests_per_hour: int | None = None
     concurrent_requests: int | None = None
 
+    def over(self, others: "RateLimits") -> "RateLimits":
+        """These, and the others where these say nothing."""
+        return RateLimits(
+            requests_per_minute=_first(self.requests_per_minute, others.requests_per_minute),
+            requests_per_hour=_first(self.requests_per_hour, others.requests_per_hour),
+            concurrent_requests=_first(self.concurrent_requests, others.concurrent_requests),
+        )
+
+
+def _first(mine: int | None, theirs: int | None) -> int | None:
+    return theirs if mine is None else mine
+
 
 class Provider(_Record, frozen=True, kw_only=True, omit_defaults=True):
     """Who stands behind an agent."""
@@ -180,6 +192,14 @@ class AgentFigures(_Record, frozen=True, kw_only=True, omit_defaults=True):
     rating: float = FRESH
     p95_ms: int = 0
     availability: float = 1.0
+    calls: int = 0  # of the last day, that count for or against it
+    failures: int = 0  # those of them that failed
+    seen_at: datetime | None = None  # when it last answered
+
+    @property
+    def success(self) -> float:
+        """The share of its calls that it completed; all of none."""
+        return 1 - self.failures / self.calls if self.calls else 1.0
 
 
 class CardTrust(_Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -212,11 +232,19 @@ class Agent(_Record, frozen=True, kw_only=True, omit_defaults=True):
     figures: AgentFigures = AgentFigures()
     probe: JsonObject | None = None  # what the hub saw when it last looked at the agent's URL
     trust: CardTrust = CardTrust()
+    limits_set: RateLimits | None = None  # by its owner
 
     @property
     def id(self) -> str:
         """The id callers use."""
         return self.card.id
+
+    @property
+    def limits(self) -> RateLimits:
+        """What it takes at most: what its owner set, and for the rest what its card says."""
+        if self.limits_set is None:
+            return self.card.limits
+        return self.limits_set.over(self.card.limits)
 
     @property
     def trusted(self) -> Trust:

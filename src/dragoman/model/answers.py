@@ -1,6 +1,6 @@
 """What the hub answers, before any dialect puts it into words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, Self, TypeVar
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from dragoman.model.agent import Agent
 from dragoman.model.callbacks import Callback
 from dragoman.model.changes import Change
+from dragoman.model.circuit import Circuit
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.task import StreamItem, Task
 
@@ -112,6 +113,7 @@ class AgentPage(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     exceeded: bool = False
     cursor: str | None = None
+    circuits: Mapping[str, Circuit] = {}  # of those that are not called freely at the moment, by their id
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):

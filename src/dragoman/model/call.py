@@ -8,7 +8,8 @@ from enum import StrEnum
 
 import msgspec
 
-from dragoman.model.agent import Agent, Endpoint, Skill
+from dragoman.model.agent import Agent, Endpoint, RateLimits, Skill
+from dragoman.model.budget import Budget
 from dragoman.model.content import Message
 from dragoman.model.operations import SendTask
 from dragoman.model.task import Task, Trace
@@ -38,6 +39,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     allow: tuple[str, ...] = ()  # target:skill patterns; none means all
     admin: bool = False  # the hub's administrator, not only a tenant's
     anonymous: bool = False
+    limits: RateLimits | None = None  # of its key
+    budget: Budget | None = None  # of its key
 
     @property
     def name(self) -> str:
@@ -59,6 +62,7 @@ class AdmittedCall(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float  # monotonic
     signed: bool = False  # the request that made it was
     durable: bool = False  # somebody else may need the task as soon as it is sent: it must be on disk before
+    others: tuple[str, ...] = ()  # agents that could take it where this one cannot be reached, best first
 
 
 class Before(StrEnum):
@@ -76,3 +80,4 @@ class OpenedCall(msgspec.Struct, frozen=True, kw_only=True):
     task: Task
     attempt: int = 1
     before: Before = Before.UNSENT
+    waited_ms: int = 0  # for a place at the target, where over 1 ms; `Sent` keeps it

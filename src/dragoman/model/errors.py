@@ -285,11 +285,16 @@ class ExtensionRequired(NotSupported):
 
 
 class _Waits(DragomanError):
-    """Try again later."""
+    """Try again later; where no time is named it is of no use."""
 
-    def __init__(self, message: str | None = None, *, retry_after_s: int = 1, **details: Json) -> None:
+    def __init__(self, message: str | None = None, *, retry_after_s: int | None = 1, **details: Json) -> None:
         super().__init__(message, **details)
         self._retry_after_s = retry_after_s
+
+    @property
+    def retryable(self) -> bool:
+        """Whether a later try may succeed."""
+        return self._retry_after_s is not None
 
     @property
     def retry_after_s(self) -> int | None:

@@ -23,24 +23,40 @@ class Remote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a call used up, by the agent's own account."""
+    """What a call used up, by the agent's own account; the cost may be an estimate by the prices of its card.
+
+    `refused` names the claims that made no sense; it is logged, not kept.
+    """
 
     tokens: int | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+    estimated: bool = False
+    model: str | None = None
+    requests: int | None = None
     execution_ms: int | None = None
     other: JsonObject | None = None
+    refused: tuple[str, ...] = ()
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="sent"):
-    """The call went to an agent."""
+    """The call went to an agent: one attempt. Said again under the same attempt it only names the remote task.
+
+    What the agent's card says is not repeated. `failed` is the code of an attempt that another one follows, with the
+    HTTP status, if there was one, and how long it took; the last attempt's failure is the task's.
+    """
 
     n: ClassVar[int] = 0
     at: datetime
     agent_id: str
     remote: Remote | None = None
     attempt: int = 1
+    streamed: bool = False  # the agent told of it event by event, in answer to this very request
+    waited_ms: int = 0  # before it, for a place at the agent; where over 1 ms
+    failed: str | None = None
+    status: int | None = None
+    took_ms: int = 0
     metadata: JsonObject | None = None
 
 

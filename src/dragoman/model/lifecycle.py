@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from dragoman.model.agent import Agent
 from dragoman.model.content import Artifact, Data, Message, Part, Role, Text
+from dragoman.model.errors import AgentUnavailable
 from dragoman.model.events import (
     ArtifactChunk,
     Logged,
@@ -87,6 +89,12 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
     return msgspec.structs.replace(task, **changes)
 
 
+def moved_to(task: Task, agent: Agent) -> Task:
+    """The task of another agent, as it will be once it was sent to that one."""
+    route = None if task.route is None else task.route.moved(agent.id, AgentUnavailable.code)
+    return msgspec.structs.replace(task, agent_id=agent.id, agent_version=agent.card.version, route=route)
+
+
 def output_of(task: Task) -> tuple[Part, ...]:
     """The answer's parts: from a direct message, the artifacts, the last status message, or the last agent message."""
     return _answer(direct=task.direct, messages=task.messages, artifacts=task.artifacts, words=task.status_message)
@@ -160,6 +168,11 @@ def _fold_sent(changes: JsonObject, event: Sent, task: Task) -> None:
         changes["heard"] = 0  # Each attempt counts from the beginning.
     changes["attempt"] = event.attempt
     changes["answered"] = False
+    if event.agent_id != task.agent_id and task.route is not None:
+        # It was chosen by its skill, and the one before could not be reached.
+        changes["agent_id"] = event.agent_id
+        changes["agent_version"] = task.route.version_of(event.agent_id) or task.agent_version
+        changes["route"] = task.route.moved(event.agent_id, AgentUnavailable.code)
     if event.remote is not None:
         changes["remote"] = event.remote
     if task.started_at is None:

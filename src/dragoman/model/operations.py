@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
-from dragoman.model.agent import AgentCard, AgentStatus
+from dragoman.model.agent import AgentCard, AgentStatus, RateLimits
 from dragoman.model.callbacks import Callback
 from dragoman.model.content import Message
 from dragoman.model.errors import DragomanError
@@ -47,8 +47,8 @@ class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     that; it is checked, never believed (`sender_registered`: it must be an agent's name). `key_scope` keeps the keys of
     one kind from those of another; `key_decides`: a repeat under the same key is the same call, whatever it says.
     `request_joins`: the same request under the same request id joins the first. `after`: a stream that broke off and is
-    asked for again goes on after that event. `sealed`: only the target can read the message. `signature`: the sender's
-    own, as it came.
+    asked for again goes on after that event. `within`: the call whose hints the caller hands on as they are. `sealed`:
+    only the target can read the message. `signature`: the sender's own, as it came.
     """
 
     message: Message
@@ -65,6 +65,7 @@ class SendTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     callback: Callback | None = None
     then: tuple[Step | tuple[Step, ...], ...] = ()
     parent_id: str | None = None
+    within: str | None = None
     title: str | None = None
     description: str | None = None
     sender: str | None = None
@@ -234,7 +235,8 @@ class RegisterAgent(msgspec.Struct, frozen=True, kw_only=True):
 class ChangeAgent(msgspec.Struct, frozen=True, kw_only=True):
     """Pause, resume or remove an agent, or change what its owner set, its card included.
 
-    `probe`: look again what it really speaks. `approve`: its card is no longer in doubt.
+    `probe`: look again what it really speaks. `approve`: its card is no longer in doubt. `rate_limits` that are empty:
+    those of its card hold again.
     """
 
     agent_id: str
@@ -243,7 +245,7 @@ class ChangeAgent(msgspec.Struct, frozen=True, kw_only=True):
     open: bool | None = None
     private: bool | None = None
     credentials: JsonObject | None = None
-    rate_limits: JsonObject | None = None
+    rate_limits: RateLimits | None = None
     probe: bool = False
     approve: bool = False
 

@@ -10,6 +10,7 @@ from dragoman.model.errors import Failure
 from dragoman.model.events import Happened, Remote, StatusChanged, Usage
 from dragoman.model.json import Json
 from dragoman.model.operations import SendTask
+from dragoman.model.route import Route
 from dragoman.model.states import FINAL, TaskState
 
 
@@ -63,6 +64,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     logged: int = 0  # lines of the agent's that are kept with it
     last_seq: int = 0
     forgotten_at: datetime | None = None  # when what was written in it was removed
+    route: Route | None = None  # how its agent was chosen, where only a skill was named
 
     @property
     def ended(self) -> bool:

@@ -1,31 +1,38 @@
 """The call line: one line for each finished call, encoded from one struct and written in batches by one thread.
 
-A full buffer drops lines and counts them: a slow disk or a stuck pipe never delays a call.
+Too many lines are dropped and counted: a slow disk or a stuck pipe never delays a call.
 """
 
 import logging
-import queue
 import sys
-import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final, Literal, Protocol
+from functools import partial
+from typing import Final, Literal
 
 import msgspec
 
+from dragoman.model.errors import DragomanError
+from dragoman.model.operations import Wait
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.observe import names
+from dragoman.observe.lines import MOST, LineWriter, Sink
+from dragoman.observe.logs import MAX_LINE, Line, Redact, as_it_is, bounded
+from dragoman.observe.metrics import Carried
 from dragoman.ports.clock import Clock, Timer
 
 FLUSH_S: Final = 0.1
-MAX_LINES: Final = 10_000
 
 _encode = msgspec.json.Encoder().encode
-_MESSAGES: Final = {TaskState.COMPLETED: "A2A call completed", TaskState.CANCELED: "A2A call cancelled"}
+_MESSAGES: Final = {TaskState.COMPLETED: names.CALL_COMPLETED, TaskState.CANCELED: names.CALL_CANCELLED}
 _STATUS: Final = {TaskState.COMPLETED: "completed", TaskState.CANCELED: "cancelled"}
+_MODES: Final = {Wait.END: "sync", Wait.NONE: "async", Wait.STREAM: "stream"}
 
 
 class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """The line of one call: the platform document's fields, ours after them."""
+    """The line of one call: the platform document's fields in its order, ours after them. What is absent is left out,
+    save the document's own."""
 
     timestamp: str
     level: str
@@ -38,48 +45,62 @@ class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     duration_ms: int
     trace_id: str
     span_id: str
+    request_id: str | None = None
     dialect_in: str
+    dialect_out: str | None = None
+    mode: str
+    attempts: int = 0
+    queued_ms: int | None = None
+    hub_ms: int | None = None
     error_code: str | None = None
-
-
-class Sink(Protocol):
-    """Where lines go."""
-
-    def write(self, data: bytes, /) -> object:
-        """Write some whole lines."""
-        ...
-
-    def flush(self) -> object:
-        """Hand them to the system."""
-        ...
+    conversation_id: str
+    parent_id: str | None = None
+    depth: int
+    tokens: int | None = None
+    cost_usd: float | None = None
+    replica: str
 
 
 class CallLog:
     """Writes the call lines of one process."""
 
     def __init__(
-        self, *, clock: Clock, form: Literal["json", "pretty"], level: str = "info", sink: Sink | None = None
+        self,
+        *,
+        clock: Clock,
+        form: Literal["json", "pretty"],
+        level: str = "info",
+        sink: Sink | None = None,
+        lines: LineWriter | None = None,
+        replica: str = "hub",
+        redact: Redact = as_it_is,
     ) -> None:
         self._clock = clock
-        self._pretty = form == "pretty"
-        self._level = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
-        self._sink: Sink = sink or sys.stderr.buffer
+        self._shown = _pretty if form == "pretty" else partial(_json, redact)
+        self._writer = lines or LineWriter(sink or sys.stderr.buffer)
+        self._replica = replica
         self._lines: list[CallLine] = []
         self._timer: Timer | None = None
-        # One batch each 100 ms: so many batches behind is a sink that takes nothing.
-        self._batches: queue.Queue[list[CallLine] | None] = queue.Queue(maxsize=50)
-        self._thread: threading.Thread | None = None
-        self.dropped = 0
+        self.set_level(level)
 
-    def write(self, task: Task) -> None:
+    @property
+    def dropped(self) -> int:
+        """How many lines were dropped, those of others that are written with them included."""
+        return self._writer.dropped
+
+    def set_level(self, level: str) -> None:
+        """Write only what is as grave as this, from now on."""
+        self._level = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+
+    def write(self, task: Task, carried: Carried | None = None) -> None:
         """Note a finished call; the line is written within a tenth of a second."""
         failed = task.state not in _STATUS
-        if self._level > (logging.WARNING if failed else logging.INFO):
+        if self._level > (_gravity(task) if failed else logging.INFO):
             return
-        if len(self._lines) >= MAX_LINES:
-            self.dropped += 1
+        if len(self._lines) >= MOST:
+            self._writer.drop(1)
             return
-        self._lines.append(_line(task, failed))
+        self._lines.append(_line(task, failed, carried, self._replica))
         if self._timer is None:
             self._timer = self._clock.call_at(self._clock.monotonic() + FLUSH_S, self._flush)
 
@@ -88,53 +109,87 @@ class CallLog:
         if self._timer is not None:
             self._timer.cancel()
         self._flush()
-        if self._thread is not None:
-            self._batches.put(None)
-            self._thread.join(timeout=2.0)
+        self._writer.close()
 
     def _flush(self) -> None:
         self._timer = None
-        if not self._lines:
-            return
-        lines, self._lines = self._lines, []
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="call-log", daemon=True)
-            self._thread.start()
-        try:
-            self._batches.put_nowait(lines)
-        except queue.Full:
-            self.dropped += len(lines)
-
-    def _run(self) -> None:
-        shown = _pretty if self._pretty else _encode
-        while (lines := self._batches.get()) is not None:
-            self._sink.write(b"".join([shown(line) + b"\n" for line in lines]))
-            self._sink.flush()
+        if self._lines:
+            lines, self._lines = self._lines, []
+            self._writer.put(len(lines), lambda: self._shown(lines))
 
 
-def _line(task: Task, failed: bool) -> CallLine:
+def _gravity(task: Task) -> int:
+    """An error is a fault of the hub itself; all else that fails is its agent's or its caller's matter."""
+    broken = task.failure is not None and task.failure.code == DragomanError.code
+    return logging.ERROR if broken else logging.WARNING
+
+
+def _line(task: Task, failed: bool, carried: Carried | None, replica: str) -> CallLine:
     ended = task.ended_at or task.updated_at
-    return CallLine(
+    took_s = (ended - task.created_at).total_seconds()
+    asked, trace, usage, failure = task.asked, task.trace, task.usage, task.failure
+    line = CallLine(
         timestamp=ended.isoformat(timespec="milliseconds")[:-6] + "Z",
-        level="warning" if failed else "info",
-        message=_MESSAGES.get(task.state, "A2A call failed"),
+        level="info",
+        message=_MESSAGES.get(task.state, names.CALL_FAILED),
         call_id=task.id,
         caller_agent_id=task.caller_id,
         target_agent_id=task.agent_id,
         skill=task.skill,
         status=_STATUS.get(task.state, "failed"),
-        duration_ms=round((ended - task.created_at).total_seconds() * 1000),
-        trace_id=task.trace.given_id or f"trace_{task.trace.trace_id}",
-        span_id=f"span_{task.trace.span_id}",
+        duration_ms=round(took_s * 1000),
+        trace_id=trace.given_id or f"trace_{trace.trace_id}",
+        span_id=f"span_{trace.span_id}",
+        request_id=asked.request_id,
         dialect_in=task.dialect,
-        error_code=None if task.failure is None else task.failure.code,
+        mode=_MODES[asked.wait],
+        conversation_id=task.context_id,
+        parent_id=task.parent_id,
+        depth=len(task.chain),
+        replica=replica,
     )
+    if failed:
+        line.level = logging.getLevelName(_gravity(task)).lower()
+        line.error_code = None if failure is None else failure.code
+    if carried is not None:
+        line.dialect_out = carried.dialect
+        line.attempts = carried.attempts
+        line.queued_ms = carried.waited_ms or None
+        if asked.wait is Wait.END:
+            line.hub_ms = round(carried.hub_s(took_s) * 1000)
+    if usage is not None:
+        line.tokens = usage.tokens
+        line.cost_usd = usage.cost_usd
+    return line
 
 
-def _pretty(line: CallLine) -> bytes:
+def _json(redact: Redact, lines: Sequence[CallLine]) -> bytes:
+    encoded = [_encode(line) for line in lines]
+    whole = [
+        bounded(redact(_given(line))) if len(each) > MAX_LINE or _is_suspect(line) else each
+        for each, line in zip(encoded, lines, strict=True)
+    ]
+    return b"\n".join([*whole, b""])
+
+
+def _is_suspect(line: CallLine) -> bool:
+    """Whether a name that its caller chose has a sign of something secret: then the line is looked at closely."""
+    said = f"{line.request_id} {line.parent_id} {line.trace_id} {line.conversation_id}"
+    return "ap_" in said or "whsec_" in said or "eyJ" in said or "KEY-" in said or "earer" in said or "=" in said
+
+
+def _given(line: CallLine) -> Line:
+    return {name: value for name, value in msgspec.structs.asdict(line).items() if value is not None or name == "skill"}
+
+
+def _pretty(lines: Sequence[CallLine]) -> bytes:
+    return "".join([_short(line) for line in lines]).encode("utf-8", "replace")
+
+
+def _short(line: CallLine) -> str:
     at = datetime.fromisoformat(line.timestamp).astimezone(UTC).astimezone().strftime("%H:%M:%S")
     outcome = f"{line.status} {line.error_code}" if line.error_code else line.status
     return (
         f"{at} {line.level:7} {line.caller_agent_id} → {line.target_agent_id} {line.skill} "
-        f"{outcome} {line.duration_ms} ms  {line.call_id}"
-    ).encode()
+        f"{outcome} {line.duration_ms} ms  {line.call_id}\n"
+    )

@@ -1,14 +1,19 @@
 """Trace context: read from whatever headers a caller sent, written in every form an agent may read.
 
 W3C `traceparent` rules the ids; an opaque `X-Trace-ID` keeps its own spelling and always maps to the same W3C id.
-Malformed values are ignored, never an error.
+Malformed values are ignored, never an error. Who cannot set headers may say `traceparent` or `trace_id` in the metadata
+of its message; what an agent is sent has headers alone, since agents feed bodies to models.
 """
 
 import re
 from hashlib import blake2b, sha256
 from typing import Final
 
-from dragoman.model.http import Headers
+import msgspec
+
+from dragoman.model.http import NO_HEADERS, Headers
+from dragoman.model.json import Json, JsonObject
+from dragoman.model.operations import Operation, SendTask, Signed
 from dragoman.model.task import Trace
 
 MAX_GIVEN: Final = 128
@@ -53,6 +58,22 @@ def read_trace(headers: Headers, request_id: str) -> Trace:
     )
 
 
+def said_trace(operation: Operation | None) -> Headers:
+    """The trace that a message names in its own metadata, in the form of headers; none where it names none."""
+    asked = operation.operation if isinstance(operation, Signed) else operation
+    if not isinstance(asked, SendTask):
+        return NO_HEADERS
+    for metadata in (asked.message.metadata, asked.metadata):
+        if metadata is not None and (found := _named_in(metadata)):
+            return found
+    return NO_HEADERS
+
+
+def trace_beside(trace: Trace, name: str) -> Trace:
+    """The same place in a trace, with a span of its own: for one of several calls that came in one request."""
+    return msgspec.structs.replace(trace, span_id=blake2b(name.encode(), digest_size=8).hexdigest())
+
+
 def trace_id_of(spelling: str) -> str:
     """The W3C id of a trace, by any spelling of it."""
     return _derived(_HEX_32, spelling, 32)
@@ -72,6 +93,15 @@ def trace_headers(trace: Trace, request_id: str) -> dict[bytes, bytes]:
     if trace.state is not None:
         headers[b"tracestate"] = trace.state.encode("ascii", "ignore")
     return headers
+
+
+def _named_in(metadata: JsonObject) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    for header, member in ((b"traceparent", "traceparent"), (b"tracestate", "tracestate"), (b"x-trace-id", "trace_id")):
+        value: Json = metadata.get(member)
+        if isinstance(value, str) and value.isascii():
+            found[header] = value.encode()
+    return found
 
 
 def _given(value: bytes | None) -> str | None:

@@ -13,6 +13,7 @@ import msgspec
 
 CALLS_WRITTEN: Final = "calls.written"  # the action of rows that cover what a commit wrote of calls
 BEGUN: Final = "audit.begun"  # the action of the first row
+TRIMMED: Final = "audit.trimmed"  # the action of the row that says up to where the oldest rows were removed
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,8 +102,9 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of the audit that was checked: how far of how much, and whether it goes on (`cursor`).
 
-    `unvouched`: calls of this piece that were written before there was an audit. `rows` are what was checked, for who
-    wants to keep them. `since`: from when on the audit vouches for calls.
+    `unvouched`: calls of this piece that were written before there was an audit, or of which only rows told that were
+    removed when their time was over. `rows` are what was checked, for who wants to keep them. `since`: from when on the
+    audit vouches for calls.
     """
 
     done: int

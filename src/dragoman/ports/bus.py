@@ -42,6 +42,11 @@ Hear = Callable[[Said | Lost], None]  # called on the loop; it must neither wait
 class Bus(Protocol):
     """Wake-ups between those who write and those who wait."""
 
+    @property
+    def lost(self) -> int:
+        """How often a subscriber fell so far behind that it was told LOST."""
+        ...
+
     def publish(self, topic: str, data: bytes | Grown) -> None:
         """Tell whoever listens now; duplicates and losses are allowed."""
         ...

@@ -10,7 +10,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, final
 
 CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -101,6 +101,45 @@ class SystemClock:
     def jitter(self, seconds: float, share: float) -> float:
         """`seconds` ± `share` of it."""
         return seconds * (1.0 + share * (2.0 * random.random() - 1.0))  # noqa: S311 - spreads load, guards nothing
+
+
+@final
+class SteadyClock:
+    """A clock whose `now` goes on from where it was when this was made, whatever becomes of the wall clock meanwhile.
+
+    For times that are kept and waited for, such as when a job falls due: they are set and looked at with this alone.
+    What is shown, and the windows of tokens and signatures, follow the wall clock.
+    """
+
+    __slots__ = ("_clock", "_zero")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._zero = clock.now() - timedelta(seconds=clock.monotonic())
+
+    def now(self) -> datetime:
+        """The time at the start, and what has passed since."""
+        return self._zero + timedelta(seconds=self._clock.monotonic())
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+        return self._clock.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait so many seconds."""
+        await self._clock.sleep(seconds)
+
+    def call_at(self, when: float, function: Callable[[], object]) -> Timer:
+        """Call `function` at that monotonic time."""
+        return self._clock.call_at(when, function)
+
+    def new_id(self, prefix: str) -> str:
+        """An id that grows with time and cannot be guessed."""
+        return self._clock.new_id(prefix)
+
+    def jitter(self, seconds: float, share: float) -> float:
+        """`seconds` ± `share` of it, at random."""
+        return self._clock.jitter(seconds, share)
 
 
 def base32(value: int) -> str:

@@ -20,6 +20,7 @@ class Delivered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     events: tuple[TaskEvent, ...]
     settled: bool
     recorded: Callable[[], None] | None = None  # called when the events are on disk, by whoever records them
+    unsent: bool = False  # it failed, and nothing of it can have reached the agent: another one could have it
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):

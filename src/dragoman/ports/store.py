@@ -5,18 +5,22 @@ A lost race is a result (`Raced`, `Duplicate`), never an exception: no command f
 wrote is on disk when its call returns, unless it says otherwise; listeners on the bus are told after that.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 import msgspec
 
-from dragoman.model.agent import Agent, AgentStatus
+from dragoman.model.agent import Agent, AgentStatus, RateLimits
+from dragoman.model.budget import Budget
 from dragoman.model.events import Happened, TaskEvent
 from dragoman.model.operations import Discover, ListTasks
 from dragoman.model.task import Task
 from dragoman.ports.audit import Act, Audit, Usage
 from dragoman.ports.deliveries import Delivery, DeliveryList, DeliveryQuery, NewNotice, Outcome, Pending, Receiver
+from dragoman.ports.minutes import Minutes
+from dragoman.ports.retention import Inspection, Retention
+from dragoman.ports.usage import Conversations, UsageDays
 
 CALLS = "call"
 WORKFLOWS = "workflow"
@@ -288,7 +292,11 @@ class Agents(Protocol):
         ...
 
     async def search(self, scope: Scope, query: Discover) -> AgentList:
-        """Agents that match, best rating first, then by id. Raises BadParams for a malformed cursor."""
+        """Agents that match, best rating first; then by id, or in the order they came where several things are asked.
+
+        A page may be short and yet have a cursor, where figures are asked for that few have. Raises BadParams for a
+        malformed cursor.
+        """
         ...
 
     async def change_agent(
@@ -299,8 +307,13 @@ class Agents(Protocol):
         open_: bool | None,
         private: bool | None,
         act: Act | None = None,
+        limits: RateLimits | None = None,
     ) -> Agent | None:
-        """Change how an agent stands; None if there is none."""
+        """Change how an agent stands; None if there is none. Empty limits take away those that were set."""
+        ...
+
+    async def agents_to_check(self, after: int, limit: int) -> Sequence[tuple[int, Agent]]:
+        """Agents of all tenants that may be called, or might again, after a number, each with its own."""
         ...
 
 
@@ -320,6 +333,8 @@ class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
     signing_secret: bytes | None = None  # sealed
+    limits: RateLimits | None = None
+    budget: Budget | None = None
 
 
 class Keys(Protocol):
@@ -339,6 +354,12 @@ class Keys(Protocol):
 
     async def revoke_key(self, key_id: str, at: datetime, act: Act | None = None) -> bool:
         """End a key from that time on; False if there is none."""
+        ...
+
+    async def change_key(
+        self, key_id: str, limits: RateLimits | None, budget: Budget | None, act: Act | None = None
+    ) -> bool:
+        """Set how often a key may call and what it may spend; False if there is none."""
         ...
 
     async def key_used(self, key_id: str, at: datetime) -> None:
@@ -415,6 +436,48 @@ class Ratings(Protocol):
         ...
 
 
+class Lane(msgspec.Struct, frozen=True, kw_only=True):
+    """How the writing stands: what was taken and is not on disk yet, what was ever taken, whether the disk is full."""
+
+    waiting: int
+    submitted: int
+    full: bool
+
+
+class Backlog(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits in the store: notices, those that were given up, and the oldest work of each queue."""
+
+    pending: int
+    parked: int
+    oldest_s: Mapping[str, float]
+
+
+class LaneFigures(Protocol):
+    """What was noted of the writing since the start: counts by size (see `observe/names.py`) and sums."""
+
+    @property
+    def commits(self) -> "Tallied":
+        """How long commits took, in seconds."""
+        ...
+
+    @property
+    def batches(self) -> "Tallied":
+        """How many commands each took."""
+        ...
+
+    @property
+    def errors(self) -> Mapping[str, int]:
+        """What failed, by kind."""
+        ...
+
+
+class Tallied(Protocol):
+    """Figures, counted by size."""
+
+    counts: list[int]
+    sum: float
+
+
 class Housekeeping(Protocol):
     """What tenants take of the store, and what is removed from it."""
 
@@ -440,9 +503,14 @@ class Store(
     Vault,
     SeenMarks,
     Durations,
+    Minutes,
     Ratings,
     Audit,
+    UsageDays,
+    Conversations,
     Housekeeping,
+    Retention,
+    Inspection,
     Protocol,
 ):
     """Everything durable, in one backend."""
@@ -453,6 +521,23 @@ class Store(
 
     async def check(self) -> bool:
         """Whether a commit went through within the last seconds (tries one where none was due)."""
+        ...
+
+    def lane(self) -> Lane:
+        """What waits to be written, and whether there is room for new things; asked many times a second."""
+        ...
+
+    def log_bytes(self) -> int:
+        """How large the log is that was not copied into the database yet."""
+        ...
+
+    @property
+    def lane_figures(self) -> LaneFigures:
+        """What was noted of the writing since the start."""
+        ...
+
+    async def backlog(self) -> Backlog:
+        """What waits in the store."""
         ...
 
     async def close(self) -> None:

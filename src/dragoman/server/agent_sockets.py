@@ -72,6 +72,7 @@ class AgentSockets:
             session_id, after = session_of(asked)
             reader = self._desk.frames(caller, session_id, after)
         except DragomanError as error:
+            self._exchanger.declined(error, address)
             await decline(scope, send, self._exchanger.challenged(_refused(asked, error), asked.headers, error))
             return
         await send({"type": "websocket.accept"})

@@ -6,6 +6,7 @@ The only file that names backends; everything else meets them at the ports.
 import asyncio
 import gc
 import logging
+import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
@@ -24,15 +25,17 @@ from dragoman.delivery.connections import Connections
 from dragoman.model.secret import Secret
 from dragoman.observe import logs
 from dragoman.observe.calls import CallLog
+from dragoman.observe.metrics import Metrics
 from dragoman.ports.bus import Bus
 from dragoman.ports.clock import Clock, SystemClock
 from dragoman.ports.store import Store
 from dragoman.security.admin import load_admin_token
 from dragoman.security.private_files import private_directory
+from dragoman.security.redact import Redactor
 from dragoman.security.sealed import RootKey, load_root_key
 from dragoman.server import run
 from dragoman.server.asgi import Application
-from dragoman.server.build import MIB, Resident, Secrets, application, build, forget_changes
+from dragoman.server.build import MIB, REPLICA, Resident, Secrets, application, build, forget_changes
 from dragoman.server.drain import Drain
 from dragoman.server.from_settings import log_form, protocol_limits, tls_of
 from dragoman.server.lifespan import Living
@@ -67,6 +70,7 @@ def sqlite_store(settings: Settings, clock: Clock, bus: Bus) -> Store:
         bus=bus,
         hold_s=settings.calls.hold_ms / 1000,
         wal_mib=settings.sqlite.wal_mib,
+        ballast_mib=settings.sqlite.ballast_mib,
         readers=settings.sqlite.readers,
     )
 
@@ -85,13 +89,15 @@ def serve(
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*GC_THRESHOLDS)
     form = log_form(settings)
-    logs.configure(form, settings.log.level)
     secrets = load_secrets(settings)
+    redact = Redactor(os.urandom(32), known=[secrets.admin] if secrets.admin is not None else []).json
+    lines = logs.configure(form, settings.log.level, redact)
     drain = Drain()
     clock = SystemClock()
     bus = LocalBus()
     store = make_store(settings, clock, bus)
-    calls = CallLog(clock=clock, form=form, level=settings.log.level)
+    calls = CallLog(clock=clock, form=form, level=settings.log.level, lines=lines, replica=REPLICA, redact=redact)
+    metrics = Metrics(clock=clock, max_values=settings.metrics.max_values)
 
     def told(url: str) -> None:
         gc.freeze()  # What is there at the start stays: no collection need ever look at it again.
@@ -103,7 +109,15 @@ def serve(
     @asynccontextmanager
     async def life() -> AsyncGenerator[Application]:
         async with living(
-            settings, secrets, store=store, bus=bus, clock=clock, drain=drain, calls=calls, resident=resident
+            settings,
+            secrets,
+            store=store,
+            bus=bus,
+            clock=clock,
+            drain=drain,
+            calls=calls,
+            resident=resident,
+            metrics=metrics,
         ) as built:
             if settings.server.shortcut:
                 hot_paths.open(built.hot_path)
@@ -126,6 +140,7 @@ def serve(
             hot_paths=hot_paths,
             websocket_bytes=settings.limits.call_body_mib * MIB,
             finish=None if resident is None else resident.finish,
+            refused=metrics.early,
         )
     except run.StartFailed:
         # What went wrong in building the hub says more than that it did.
@@ -146,6 +161,7 @@ async def living(
     drain: Drain,
     calls: CallLog,
     resident: Resident | None = None,
+    metrics: Metrics | None = None,
 ) -> AsyncGenerator[Application]:
     """A hub on these parts, from its start to its end, with what lives beside it."""
     root_agent = None if resident is None else resident.root_agent
@@ -156,21 +172,32 @@ async def living(
             def spawn(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
                 return group.create_task(_guarded(work))
 
-            built = await build(settings, secrets, store, bus, clock, drain, calls, spawn, resident)
+            built = await build(settings, secrets, store, bus, clock, drain, calls, spawn, resident, metrics)
             listening = spawn(forget_changes(bus, built.registry, built.authenticator, built.credentials))
             working = [spawn(built.calls.run()), spawn(built.callbacks.run()), spawn(built.workflows.run())]
-            working += [spawn(built.presence.watch_start()), spawn(_told_to_drain(drain, built.connections))]
+            working += [spawn(built.health.run()), spawn(built.presence.watch_start())]
+            working += [spawn(_told_to_drain(drain, built.connections))]
             working += [spawn(built.signing_keys.run()), spawn(built.heads.run()), spawn(built.quotas.run())]
+            working += [spawn(built.retention.run()), spawn(built.inspection.run())]
+            if built.exporting is not None:
+                working.append(spawn(built.exporting.exporter.run()))
+            working.append(spawn(built.wall.run()))
+            built.pressure.start()
             try:
                 async with nullcontext() if resident is None else resident.living(built):
                     yield application(settings, built, store, clock, drain, root_agent)
             finally:
                 built.presence.close()
+                built.pressure.stop()
                 for background in (listening, *working):
                     background.cancel()
                 await built.client.close()
+                if built.exporting is not None:
+                    await built.exporting.finish()
                 await built.heads.sign()
                 await built.estimates.write()
+                await built.figures.write()
+                await built.spending.ledger.write()
     finally:
         await bus.close()
         await store.close()

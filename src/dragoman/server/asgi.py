@@ -6,6 +6,7 @@ from typing import Final
 
 from dragoman.dialects.dialect import Dialect
 from dragoman.hub.files import Files
+from dragoman.hub.flow.pressure import Pressure
 from dragoman.hub.handle import Hub
 from dragoman.model.http import NO_PARAMS, HttpReply, HttpRequest
 from dragoman.server.agent_sockets import AgentSockets
@@ -37,6 +38,7 @@ class Application:
         pages: Iterable[Page],
         caps: Mapping[str, int],
         root_agent: str | None = None,
+        pressure: Pressure | None = None,
     ) -> None:
         self._exchanger = exchanger
         self._exchange = exchanger.exchange
@@ -46,7 +48,7 @@ class Application:
         routes: list[tuple[str, str, Target]] = [
             *dialect_routes(dialects, caps=caps, hub=hub, files=files, one_agent=root_agent is not None)
         ]
-        routes += [(page.method, page.path, PageRoute(page, caps["admin"])) for page in pages]
+        routes += [(page.method, page.path, PageRoute(page, caps["admin"], pressure)) for page in pages]
         implied = {} if root_agent is None else {path: {"agent": root_agent} for path in root_paths(dialects)}
         self._routes = RouteTable(routes, implied)
         opened = tuple(socket_routes(dialects, cap=caps["call"], hub=hub, files=files))

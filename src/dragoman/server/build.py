@@ -18,7 +18,10 @@ from dragoman.delivery.courier import HttpCourier
 from dragoman.delivery.credentials import Credentials
 from dragoman.delivery.documents import Documents
 from dragoman.delivery.over_http import Wire
-from dragoman.dialects import spoken
+from dragoman.delivery.pulse import Pulse
+from dragoman.delivery.repeats import WAITS_S
+from dragoman.delivery.tries import Retries
+from dragoman.dialects import DIALECTS, spoken
 from dragoman.dialects.cards import read_any_card
 from dragoman.dialects.dialect import Dialect
 from dragoman.hub.admission import Admission
@@ -28,51 +31,87 @@ from dragoman.hub.boxes import Boxes
 from dragoman.hub.callback_secrets import CallbackSecrets
 from dragoman.hub.cancel import Canceller
 from dragoman.hub.card_key import CardKey, open_card_key
+from dragoman.hub.card_trust import CardJudge
 from dragoman.hub.carry import Carrier, Spawn
 from dragoman.hub.deliveries import DeliveryDesk
 from dragoman.hub.durations import Estimates
 from dragoman.hub.earlier import Earlier
+from dragoman.hub.figures import Figures
 from dragoman.hub.files import Files
+from dragoman.hub.flow.breakers import Breakers
+from dragoman.hub.flow.flow import Flow
+from dragoman.hub.flow.gate import Gate
+from dragoman.hub.flow.limits import Limits
+from dragoman.hub.flow.pressure import Pressure
+from dragoman.hub.flow.spending import Spending
 from dragoman.hub.forgetting import Forgetter
 from dragoman.hub.handle import Hub
 from dragoman.hub.happenings import Happenings
+from dragoman.hub.health import Health
+from dragoman.hub.inspection import Inspection
+from dragoman.hub.intake import Intake
 from dragoman.hub.issuers import Issuers
 from dragoman.hub.key_ring import KeyRing
+from dragoman.hub.looking import SecondLook
 from dragoman.hub.outbox import Outbox
+from dragoman.hub.parents import Parents
 from dragoman.hub.presence import Presence
 from dragoman.hub.quotas import Quotas
 from dragoman.hub.registry import Registry
 from dragoman.hub.reports import Reports
 from dragoman.hub.reprobe import Reprobe
+from dragoman.hub.retention import Retention
+from dragoman.hub.routing import Router
 from dragoman.hub.senders import Senders
 from dragoman.hub.sending import Sending
+from dragoman.hub.series import Series
 from dragoman.hub.signatures import Signatures
 from dragoman.hub.signing_keys import SigningKeys, access_of, open_signing_keys
 from dragoman.hub.take_up import TakeUp
 from dragoman.hub.tasks import TaskBook
+from dragoman.hub.usage import UsageDesk
+from dragoman.hub.traces import Traces
 from dragoman.hub.validate import Schemas
 from dragoman.hub.watching import Watching
 from dragoman.hub.worker import Worker
 from dragoman.hub.workflow import AT_ONCE, Workflows
+from dragoman.model.circuit import Circuit
 from dragoman.model.json import JsonObject
 from dragoman.model.secret import Secret
 from dragoman.model.task import Task
 from dragoman.net.client import Client
+from dragoman.observe import memory
 from dragoman.observe.calls import CallLog
+from dragoman.observe.metrics import Metrics
 from dragoman.observe.noticed import Noticed
+from dragoman.observe.once import Once
+from dragoman.observe.process import process_samples
+from dragoman.observe.scrape import Scrape
+from dragoman.observe.wall_watch import WallWatch
 from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, Lost
-from dragoman.ports.clock import Clock
+from dragoman.ports.clock import Clock, SteadyClock
 from dragoman.ports.store import CALLBACKS, CALLS, WORKFLOWS, Store, Vault
 from dragoman.security.card_signing import CardSigner
 from dragoman.security.file_links import FileLinks
 from dragoman.security.sealed import Purpose, RootKey, Sealer
 from dragoman.security.tokens import Access, HubTokens
+from dragoman.server import gauges
 from dragoman.server.agent_sockets import AgentSockets
 from dragoman.server.asgi import Application
 from dragoman.server.desk import Desk
 from dragoman.server.drain import Drain
 from dragoman.server.exchange import Exchanger
-from dragoman.server.from_settings import address_rule, client_limits, key_file_of, quotas_of
+from dragoman.server.from_settings import (
+    Exporting,
+    address_rule,
+    client_limits,
+    exporting_of,
+    key_file_of,
+    pressure_of,
+    quotas_of,
+    retention_of,
+    tenant_limits,
+)
 from dragoman.server.hosts import Hosts
 from dragoman.server.pages import (
     agents,
@@ -82,12 +121,17 @@ from dragoman.server.pages import (
     connect,
     deliveries,
     documents,
+    feed,
     files,
     health,
     keys,
+    metrics,
     oauth,
+    series,
     signing_keys,
     status,
+    traces,
+    usage,
 )
 from dragoman.server.proxies import proxies_of
 from dragoman.server.sockets import Sockets
@@ -121,6 +165,10 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     callbacks: Worker
     workflows: Worker
     estimates: Estimates
+    figures: Figures
+    series: Series
+    health: Health
+    spending: Spending
     files: Files
     links: FileLinks
     signing_keys: SigningKeys
@@ -131,9 +179,20 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     desk: Desk
     noticed: Noticed
     quotas: Quotas
+    retention: Retention
+    inspection: Inspection
+    gate: Gate
     heads: Heads
     audit: AuditDesk
     forgetter: Forgetter
+    breakers: Breakers
+    traces: Traces
+    exporting: Exporting | None
+    pressure: Pressure
+    wall: WallWatch
+    metrics: Metrics
+    scrape: Scrape
+    set_level: Callable[[str], None]
 
 
 class Resident(Protocol):
@@ -167,9 +226,13 @@ async def build(
     calls: CallLog,
     spawn: Spawn,
     resident: Resident | None = None,
+    metrics: Metrics | None = None,
 ) -> Built:
     """Every part, from the bottom up, for a hub with what lives beside it."""
     root_agent = None if resident is None else resident.root_agent
+    steady = SteadyClock(clock)
+    metrics = metrics or Metrics(clock=clock, max_values=settings.metrics.max_values)
+    metrics.expect(DIALECTS)
     sealer = Sealer(secrets.root)
     pepper = secrets.root.subkey(Purpose.PEPPER)
     signers = await open_signing_keys(store, sealer, clock, settings.public_url)
@@ -207,6 +270,11 @@ async def build(
         gone=presence.gone,
         outlived=root_agent is None,
     )
+    breakers = Breakers(
+        clock=clock,
+        p95_ms=lambda tenant, agent_id, skill: estimates.p95_ms(tenant, agent_id, skill),
+        listeners=(metrics.attempted, lambda call, outcome, _took_s, _again: health_checks.attempted(call, outcome)),
+    )
     courier = HttpCourier(
         wire=wire,
         boxes=store,
@@ -217,22 +285,65 @@ async def build(
         dialects=dialects,
         hub_url=settings.public_url,
         hub_id=hub_uuid,
+        retries=Retries(
+            waits_s=WAITS_S[: settings.calls.retries],
+            clock=clock,
+            attempts=breakers,
+            resting=lambda: queued.resting(),
+        ),
     )
     registry = Registry(
         store=store,
         courier=courier,
         clock=clock,
-        keys=ring,
-        read_card=partial(read_any_card, dialects=dialects),
-        new_uuid=_new_uuid,
         spoken=bindings,
-        max_card=settings.limits.card_kib * KIB,
         hub_uuid=hub_uuid,
         protected=settings.auth != "none",
         default_agent=settings.default_agent,
-        fetch=Documents(wire, clock).fetch,
-        signed_forms={each.slug: each.signed_forms for each in dialects.values() if each.signed_forms is not None},
         signer=CardSigner(card_key.signing, jku=f"{settings.public_url}/.well-known/jwks.json", now=clock.now),
+        root_agent=root_agent,
+        changed=lambda: router.forget(),
+        seen_at=lambda tenant, agent_id: figures.seen_at(tenant, agent_id),
+    )
+    figures = Figures(store=store, clock=clock, spawn=spawn, changed=registry.refigured)
+    pulse = Pulse(wire=wire, credentials=credentials, clock=clock, timeout_s=settings.health.timeout_s)
+    health_checks = Health(
+        store=store,
+        changed=stands_differently,
+        figures=figures,
+        problem=pulse.problem,
+        clock=clock,
+        spawn=spawn,
+        every_s=settings.health.every_s,
+        longest_s=settings.health.longest_s,
+        per_s=settings.health.per_s,
+    )
+    read_card = partial(read_any_card, dialects=dialects)
+    judge = CardJudge(
+        fetch=Documents(wire, clock).fetch,
+        read_card=read_card,
+        forms={each.slug: each.signed_forms for each in dialects.values() if each.signed_forms is not None},
+    )
+    looker = SecondLook(
+        registry=registry,
+        judge=judge,
+        store=store,
+        courier=courier,
+        clock=clock,
+        protected=settings.auth != "none",
+    )
+    intake = Intake(
+        registry=registry,
+        looker=looker,
+        judge=judge,
+        store=store,
+        courier=courier,
+        clock=clock,
+        keys=ring,
+        read_card=read_card,
+        new_uuid=_new_uuid,
+        max_card=settings.limits.card_kib * KIB,
+        protected=settings.auth != "none",
         root_agent=root_agent,
         most_agents=settings.quotas.agents,
     )
@@ -266,6 +377,8 @@ async def build(
     hosting = Files(links, clock)
     callback_secrets = CallbackSecrets(sealer)
     quotas = quotas_of(settings, store, clock)
+    spending = Spending(store=store, clock=clock, spawn=spawn, per_conversation=settings.calls.per_conversation)
+    spawn(spending.ledger.begin(clock.now()))
     tasks = TaskBook(
         store=store,
         clock=clock,
@@ -274,27 +387,56 @@ async def build(
         owing=lambda: callbacks.wake(),
         secrets=callback_secrets,
         over_quota=quotas.over,
+        opened=spending.opened,
     )
     earlier = Earlier(store=store, tasks=tasks)
+    estimates = Estimates(store=store, clock=clock, spawn=spawn, unknown_s=settings.calls.timeout_s)
+    flow = Flow(
+        breakers=breakers,
+        limits=Limits(clock=clock, tenants=tenant_limits(settings)),
+        gate=Gate(clock=clock, per_agent=settings.calls.per_agent, usual_ms=estimates.mean_ms),
+    )
+    router = Router(
+        store=store,
+        figures=figures,
+        clock=clock,
+        load=flow.gate.load,
+        is_open=lambda agent: breakers.state(agent) is Circuit.OPEN,
+    )
     admission = Admission(
         registry=registry,
-        tasks=tasks,
+        router=router,
+        parents=Parents(live=tasks.live, store=store, resolve=registry.resolve),
         earlier=earlier,
         schemas=schemas,
         files=hosting,
+        flow=flow,
+        spending=spending,
         clock=clock,
         timeout_s=settings.calls.timeout_s,
         max_timeout_s=settings.calls.max_timeout_s,
         signed_only=settings.signing.required,
+        max_depth=settings.calls.max_depth,
     )
-    reprobe = Reprobe(look=registry.look_again, clock=clock, spawn=spawn)
-    estimates = Estimates(store=store, clock=clock, spawn=spawn, unknown_s=settings.calls.timeout_s)
+    reprobe = Reprobe(look=looker.look_again, clock=clock, spawn=spawn)
+
+    trace_finder = Traces(store=store, endpoint_of=registry.endpoint_of)
+    exporting = exporting_of(os.environ, trace_finder.spans, clock)
+
+    once = Once()
 
     def noted(task: Task) -> None:
-        calls.write(task)
+        if not once.is_first(task.id):
+            return
+        flow.ended(task)
+        if exporting is not None:
+            exporting.exporter.ended(task)
+        calls.write(task, metrics.ended(task))
         if not task.asked.then:  # What its agents did is told by its steps.
             reprobe.ended(task)
             estimates.ended(task)
+            figures.ended(task)
+            spending.ended(task)
 
     # A turn later: the caller's answer leaves before its line is made.
     ended = partial(asyncio.get_running_loop().call_soon, noted)
@@ -306,15 +448,26 @@ async def build(
         bus=bus,
         clock=clock,
         spawn=spawn,
+        flow=flow,
         resting=lambda: queued.resting(),
         ended=ended,
+        waited=metrics.waited,
+        next_for=admission.elsewhere,
     )
     canceller = Canceller(
         store=store, bus=bus, registry=registry, tasks=tasks, courier=courier, carrier=carrier, clock=clock
     )
     take_up = TakeUp(store=store, clock=clock, admission=admission, tasks=tasks, carrier=carrier, canceller=canceller)
-    outbox = Outbox(store=store, clock=clock, registry=registry, courier=courier, keys=ring, secrets=callback_secrets)
-    queue = partial(Worker, store=store, owner=owner, clock=clock, spawn=spawn)
+    outbox = Outbox(
+        store=store,
+        clock=steady,
+        registry=registry,
+        courier=courier,
+        keys=ring,
+        secrets=callback_secrets,
+        attempted=metrics.delivered,
+    )
+    queue = partial(Worker, store=store, owner=owner, clock=steady, spawn=spawn)
     queued = queue(CALLS, slots=settings.calls.queued_at_once, work=take_up.carry)
     workflows = Workflows(
         store=store,
@@ -323,12 +476,20 @@ async def build(
         admission=admission,
         tasks=tasks,
         canceller=canceller,
+        flow=flow,
         opened=queued.wake,
         ended=ended,
         most_bytes=settings.client.answer_mib * MIB,
     )
     followed = queue(WORKFLOWS, slots=AT_ONCE, work=workflows.carry)
     callbacks = queue(CALLBACKS, slots=settings.callbacks.at_once, work=outbox.deliver)
+    pressure = Pressure(
+        clock=clock,
+        lane=store.lane,
+        memory=memory.held_bytes,
+        soon=asyncio.get_running_loop().call_soon,
+        thresholds=pressure_of(settings, memory.limit_bytes()),
+    )
     sending = Sending(
         store=store,
         bus=bus,
@@ -342,25 +503,33 @@ async def build(
         queue=queued,
         followed=followed.wake,
         draining=lambda: drain.draining,
+        pressure=pressure,
+        flow=flow,
     )
     noticed = Noticed(clock)
     hub = Hub(
         store=store,
         bus=bus,
         registry=registry,
+        intake=intake,
         tasks=tasks,
         sending=sending,
         canceller=canceller,
-        reports=Reports(store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller),
+        reports=Reports(
+            store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller, ended=ended
+        ),
         watching=Watching(registry=registry, tasks=tasks),
         happenings=Happenings(store=store, bus=bus, clock=clock),
         senders=Senders(registry=registry, keep_h=settings.idempotency.keep_h),
         noticed=noticed,
+        pressure=pressure,
+        breakers=breakers,
     )
     await note_settings(store, {name: each.value for name, each in settings.sources.items()}, __version__)
     desk = Desk(
         connections=connections,
         registry=registry,
+        intake=intake,
         presence=presence,
         clock=clock,
         signing=signers.signing,
@@ -386,6 +555,10 @@ async def build(
         callbacks=callbacks,
         workflows=followed,
         estimates=estimates,
+        figures=figures,
+        health=health_checks,
+        series=Series(store=store, figures=figures, registry=registry),
+        spending=spending,
         files=hosting,
         links=links,
         signing_keys=signers,
@@ -396,9 +569,36 @@ async def build(
         desk=desk,
         noticed=noticed,
         quotas=quotas,
+        retention=retention_of(settings, store, clock),
+        inspection=Inspection(store=store, clock=clock),
+        gate=flow.gate,
+        breakers=breakers,
         heads=Heads(store=store, clock=clock, signing=signers.signing, issuer=settings.public_url),
         audit=AuditDesk(store=store, jwks=signers.jwks),
         forgetter=Forgetter(store=store, tasks=tasks, canceller=canceller),
+        traces=trace_finder,
+        exporting=exporting,
+        pressure=pressure,
+        wall=WallWatch(clock),
+        metrics=metrics,
+        scrape=Scrape(
+            metrics,
+            clock=clock,
+            readers=(
+                process_samples,
+                partial(gauges.build_info, settings),
+                partial(gauges.dropped, calls, None if exporting is None else exporting.exporter),
+                partial(gauges.lane, store),
+                partial(gauges.bus_lost, bus, settings.bus),
+                partial(gauges.sessions, connections),
+                partial(gauges.pressed, pressure),
+                partial(gauges.queued, flow.gate),
+                partial(gauges.broken, breakers),
+                partial(gauges.up, metrics, health_checks, connections),
+            ),
+            asking=(partial(gauges.backlog, store),),
+        ),
+        set_level=partial(gauges.set_level, calls),
     )
 
 
@@ -406,6 +606,7 @@ def application(
     settings: Settings, built: Built, store: Store, clock: Clock, drain: Drain, root_agent: str | None = None
 ) -> Application:
     """The ASGI application that serves a hub, or one agent at its root."""
+    used = UsageDesk(store=store, ledger=built.spending.ledger)
     exchanger = Exchanger(
         authenticator=built.authenticator,
         signatures=Signatures(
@@ -420,6 +621,7 @@ def application(
         public_url=settings.public_url,
         depth=settings.limits.depth,
         noticed=built.noticed,
+        metrics=built.metrics,
         proxies=proxies_of(settings.trusted_proxies),
     )
     return Application(
@@ -437,12 +639,17 @@ def application(
         dialects=built.dialects.values(),
         pages=(
             *files.pages(store, built.links, clock),
-            *health.pages(store, lambda: drain.draining),
+            *health.pages(store, lambda: drain.draining, built.pressure, built.inspection),
             *status.pages(built.hub, lambda: drain.draining),
-            *agents.pages(built.hub, built.credentials.facts),
+            *agents.pages(built.hub, built.credentials.facts, built.breakers.state),
             *connect.pages(built.desk),
-            *calls.pages(built.hub, store, built.files, built.forgetter),
+            *series.pages(built.series),
+            *calls.pages(built.hub, store, built.files, built.forgetter, used),
+            *usage.pages(used),
+            *feed.pages(built.hub),
+            *traces.pages(built.traces),
             *audit.pages(built.audit),
+            *metrics.pages(built.scrape, built.set_level, store, is_open=settings.metrics.open or settings.here_alone),
             *keys.pages(built.ring, built.authenticator, built.credentials.forget),
             *deliveries.pages(DeliveryDesk(store=store, clock=clock, due=built.callbacks.wake)),
             *oauth.pages(
@@ -461,6 +668,7 @@ def application(
             "admin": settings.limits.admin_body_mib * MIB,
         },
         root_agent=root_agent,
+        pressure=built.pressure,
     )
 
 

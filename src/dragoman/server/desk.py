@@ -17,6 +17,7 @@ from dragoman.dialects.platform.connected import read_connected_card
 from dragoman.dialects.platform.connected_events import Told
 from dragoman.dialects.times import wire_time
 from dragoman.hub.authorize import lacking, may_change
+from dragoman.hub.intake import Intake
 from dragoman.hub.presence import Presence, connects
 from dragoman.hub.registry import Registry
 from dragoman.model.agent import Agent
@@ -104,6 +105,7 @@ class Desk:
         *,
         connections: Connections,
         registry: Registry,
+        intake: Intake,
         presence: Presence,
         clock: Clock,
         signing: Signing,
@@ -111,6 +113,7 @@ class Desk:
     ) -> None:
         self._connections = connections
         self._registry = registry
+        self._intake = intake
         self._presence = presence
         self._clock = clock
         self._signing = signing
@@ -164,7 +167,7 @@ class Desk:
         """The agent that opens a session; with the card that it brings."""
         if said.card is not None:
             _require(caller, REGISTER)
-            return await self._registry.connect(caller, read_connected_card(said.card, said.agent_id))
+            return await self._intake.connect(caller, read_connected_card(said.card, said.agent_id))
         if said.agent_id is None:
             raise BadParams("agent_id: required", errors=[{"path": "agent_id", "message": "required"}])
         agent = await self._agent(caller, said.agent_id)

@@ -25,8 +25,11 @@ from dragoman.model.errors import BadFrame, BadSignature, DragomanError, NotAuth
 from dragoman.model.fit import Feature
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, is_array
+from dragoman.model.operations import Operation
+from dragoman.observe.metrics import STREAM_KINDS, Metrics
+from dragoman.observe.names import REFUSED
 from dragoman.observe.noticed import Noticed
-from dragoman.observe.trace import read_trace
+from dragoman.observe.trace import read_trace, said_trace
 from dragoman.ports.clock import Clock
 from dragoman.server.body import check_depth, read_body
 from dragoman.server.hosts import Hosts
@@ -41,6 +44,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 LOG: Final = logging.getLogger("dragoman.server")
 _BODILESS: Final = frozenset({"GET", "HEAD"})
+STREAM_PAGES: Final = {"/v1/agents/connect": "session"}  # whose streams are no feeds for people
 PROTECTED_RESOURCE: Final = "/.well-known/oauth-protected-resource"
 _HOW: Final = b"www-authenticate"
 _BEARER: Final = b"Bearer"
@@ -106,6 +110,10 @@ class Served(Protocol[Read]):
         """What the request asks; never raises."""
         ...
 
+    def operation(self, asked: Read, /) -> Operation | None:
+        """What the hub is asked, where it is one thing."""
+        ...
+
     async def answer(self, asked: Read, caller: Caller, arrival: Arrival) -> Reply:
         """The reply. Raises DragomanError."""
         ...
@@ -134,6 +142,10 @@ class DialectRoute:
     def read(self, request: HttpRequest) -> Exchange:
         """The request, in its dialect."""
         return self._read(request)
+
+    def operation(self, asked: Exchange) -> Operation:
+        """What the request asks."""
+        return asked.operation
 
     async def answer(self, asked: Exchange, caller: Caller, arrival: Arrival) -> Reply:
         """The hub's answer, in the dialect's words."""
@@ -166,9 +178,13 @@ class Exchanger:
         public_url: str,
         depth: int,
         noticed: Noticed,
+        metrics: Metrics,
         proxies: Proxies | None = None,
     ) -> None:
         self._noticed = noticed
+        self._metrics = metrics
+        self._requests = metrics.requests
+        self._stream_closed = {kind: partial(metrics.stream_closed, kind) for kind in STREAM_KINDS}
         self._proxies = proxies
         self._authenticator = authenticator
         self._signatures = signatures
@@ -270,6 +286,8 @@ class Exchanger:
         asked = served.read(request)
         spoken = served.spoken(asked)
         trace = read_trace(headers, request.id)
+        if trace.parent_span_id is None and trace.given_id is None and (said := said_trace(served.operation(asked))):
+            trace = read_trace(said, request.id)
         arrival = Arrival(
             task_id=spoken.task_prefix + request.id,
             request_id=given_id.decode("ascii", "replace") if given_id else f"req_{request.id}",
@@ -283,12 +301,18 @@ class Exchanger:
             reply = await self._answer(served, asked, headers, body, address, arrival)
         else:
             reply = self._refused(asked, refused, arrival)
+        operation = served.operation(asked)
+        kind = served.name if operation is None else type(operation).__name__
+        self._requests[spoken.slug, kind, reply.status] += 1
         ids = {
             b"x-request-id": arrival.request_id.encode("ascii", "replace"),
             b"x-trace-id": (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace"),
             b"x-span-id": f"span_{trace.span_id}".encode(),
         }
         if isinstance(reply, StreamReply):
+            kind = "caller" if spoken.slug else STREAM_PAGES.get(served.name, "feed")
+            self._metrics.stream_opened(kind)
+            reply.body.counted = self._stream_closed[kind]
             return StreamReply(status=reply.status, headers={**reply.headers, **ids}, body=reply.body)
         return HttpReply(
             status=reply.status,
@@ -305,45 +329,56 @@ class Exchanger:
         address: str,
         arrival: Arrival,
     ) -> Reply:
+        caller = ANONYMOUS
         try:
             if served.public:
                 return await served.answer(asked, ANONYMOUS, arrival)
             authorization, api_key = headers.get(b"authorization"), headers.get(b"x-api-key")
-            caller = self._authenticator.remembered(authorization, api_key)
-            if caller is None:
-                caller = await self._authenticator.caller(authorization, api_key, address)
+            known = self._authenticator.remembered(authorization, api_key)
+            caller = known or await self._authenticator.caller(authorization, api_key, address)
             if b"webhook-signature" in headers or b"x-signature" in headers:
                 arrival = await self._signatures.checked(caller, headers, body, arrival)
             return await served.answer(asked, caller, arrival)
         except BadSignature as error:
-            return self._refused(asked, error, arrival)  # No guess at a credential: that one was right.
+            return self._refused(asked, error, arrival, caller)  # No guess at a credential: that one was right.
         except NotAuthenticated as error:
             if not served.public and (b"authorization" in headers or b"x-api-key" in headers):
                 self._authenticator.failed(address)
-            return self.challenged(self._refused(asked, error, arrival), headers, error)
+            return self.challenged(self._refused(asked, error, arrival, caller), headers, error)
         except NotAuthorized as error:
-            return self.challenged(self._refused(asked, error, arrival), headers, error)
+            return self.challenged(self._refused(asked, error, arrival, caller), headers, error)
         except DragomanError as error:
-            return self._refused(asked, error, arrival)
+            return self._refused(asked, error, arrival, caller)
         except Exception:
             # The boundary: a bug of ours must not take the connection down, nor show its inside.
             LOG.exception("a request broke inside the hub", extra={"fields": {"error_id": arrival.request_id}})
-            return asked.refuse(
-                DragomanError("The hub failed; its log has the details under this id.", error_id=arrival.request_id)
+            broken = DragomanError(
+                "The hub failed; its log has the details under this id.", error_id=arrival.request_id
             )
+            self._metrics.refused(arrival.dialect, broken)
+            return asked.refuse(broken)
 
-    def _refused(self, asked: Asked, error: DragomanError, arrival: Arrival) -> HttpReply:
+    def _refused(self, asked: Asked, error: DragomanError, arrival: Arrival, caller: Caller = ANONYMOUS) -> HttpReply:
         """The refusal in the words of what was asked, and a line of it: nothing else keeps that it was asked."""
+        self._metrics.refused(arrival.dialect, error)
         self._noticed.note(
-            "refused",
-            code=error.code,
+            REFUSED,
+            arrival.address if caller.anonymous else caller.key_id or caller.id,
+            error.code,
             reason=error.details.get("reason"),
+            caller=None if caller.anonymous else caller.name,
             dialect=arrival.dialect or None,
             request_id=arrival.request_id,
-            trace_id=arrival.trace.trace_id,
+            trace_id=arrival.trace.given_id or f"trace_{arrival.trace.trace_id}",
             address=arrival.address or None,
         )
         return asked.refuse(error)
+
+    def declined(self, error: DragomanError, address: str, dialect: str = "") -> None:
+        """A handshake was refused: it is counted, and leaves a line."""
+        self._metrics.refused(dialect, error)
+        reason = error.details.get("reason")
+        self._noticed.note(REFUSED, address, error.code, reason=reason, dialect=dialect or None, address=address)
 
     def challenged(self, reply: HttpReply, headers: Mapping[bytes, bytes], error: DragomanError) -> HttpReply:
         """A refusal that says where clients learn how to get a credential, or one that reaches further (RFC 9728)."""

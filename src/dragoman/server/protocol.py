@@ -272,7 +272,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.scope,
             self.server_state.default_headers,
             expect_100_continue=self.expect_100_continue,
-            keep_alive=version == "1.1" and self.parser.should_keep_alive(),
+            keep_alive=version == "1.1" and self.parser.should_keep_alive() and not self.watch.stopping,
         )
         self.scope["extensions"] = {EXTENSION: {"send": answer.stream}}
         self.latest = answer
@@ -350,7 +350,7 @@ class BoundedProtocol(HttpToolsProtocol):
             serve,
             named,
             self.client[0] if self.client else "",
-            keep_alive=self.parser.should_keep_alive(),
+            keep_alive=self.parser.should_keep_alive() and not self.watch.stopping,
         )
         self._start(answer, answer.run(self.loop))
         return True

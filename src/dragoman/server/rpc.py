@@ -19,7 +19,8 @@ from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import BadFrame, DragomanError, UnknownMethod, WrongMediaType
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, is_array, is_object
-from dragoman.model.operations import Unreadable
+from dragoman.model.operations import Operation, Unreadable
+from dragoman.observe.trace import trace_beside
 from dragoman.server.exchange import Reply, Spoken, spoken_of, worded
 from dragoman.server.streaming import StreamReply
 
@@ -101,6 +102,10 @@ class RpcRoute:
                 return several
         return self._one(request)
 
+    def operation(self, asked: Asked | Batch) -> Operation | None:
+        """What one request asks; of several none speaks for the others."""
+        return asked.exchange.operation if isinstance(asked, Asked) else None
+
     def spoken(self, asked: Asked | Batch) -> Spoken:
         """Whose words these are."""
         return asked.spoken
@@ -111,9 +116,8 @@ class RpcRoute:
             return await self._answer(asked, caller, arrival)
         replies: list[HttpReply] = []
         for index, member in enumerate(asked.members):
-            own = msgspec.structs.replace(
-                arrival, task_id=f"{member.spoken.task_prefix}{arrival.task_id.rpartition('-')[2]}{index:02}"
-            )
+            task_id = f"{member.spoken.task_prefix}{arrival.task_id.rpartition('-')[2]}{index:02}"
+            own = msgspec.structs.replace(arrival, task_id=task_id, trace=trace_beside(arrival.trace, task_id))
             try:
                 reply = await self._answer(member, caller, own)
                 if isinstance(reply, StreamReply):

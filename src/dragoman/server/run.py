@@ -18,6 +18,7 @@ import socket
 import ssl
 import sys
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Generator
 from pathlib import Path
 from types import FrameType
@@ -38,6 +39,8 @@ from dragoman.server.shortcut import HotPaths
 from dragoman.server.watch import Network, Watch
 
 BACKLOG: Final = 4096
+# The loop accepts one connection of each listener in each of its turns: under load that is too slow to refuse the rest.
+ACCEPTED_AT_ONCE: Final = 16
 WEBSOCKET_BYTES: Final = 10 * 1024 * 1024  # of one message, where nobody says otherwise
 WEBSOCKET_PING_S: Final = 20.0  # between two pings, and for the answer to one
 CLOSE_S: Final = 5.0  # for the application to put away its store
@@ -74,12 +77,14 @@ def serve(
     hot_paths: HotPaths = NO_HOT_PATHS,
     websocket_bytes: int = WEBSOCKET_BYTES,
     finish: Callable[[], Awaitable[None]] | None = None,
+    refused: Counter[str] | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or `drain.begin()`, finish what runs within `drain_s`, and return.
 
     Port 0 takes a free port; `on_ready` gets the address. `uncapped` are proxies, whose one address stands for many
     clients; `hot_paths` are served past ASGI; `websocket_bytes` is the most that one message over a WebSocket may have;
-    `finish` returns when nothing runs that is no request: it has the same time as the requests.
+    `finish` returns when nothing runs that is no request: it has the same time as the requests; `refused` counts what
+    is refused before it is a request.
     Raises AddressInUse or CannotListen before anything starts, StartFailed when the application cannot.
     """
     limits = limits or Limits()
@@ -87,7 +92,7 @@ def serve(
     context = _tls_context(tls) if tls else None
     listeners = bind(host, port)
     raise_file_limit(limits.connections, log)
-    watch = Watch(limits, clock, public=not all(map(is_loopback, listeners)), uncapped=uncapped)
+    watch = Watch(limits, clock, public=not all(map(is_loopback, listeners)), uncapped=uncapped, refused=refused)
     url = f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port_of(listeners[0])}"
     server = DrainingServer(
         app,
@@ -168,13 +173,14 @@ class DrainingServer(Server):
         self.servers = [
             await loop.create_server(
                 protocol,
-                sock=listener,
+                sock=sock,
                 ssl=self._tls,
                 # The protocol hears of a connection only after the handshake, so its deadline is set here.
                 ssl_handshake_timeout=self._watch.limits.header_s if self._tls else None,
                 backlog=BACKLOG,
             )
             for listener in self._listeners
+            for sock in (listener, *(listener.dup() for _ in range(ACCEPTED_AT_ONCE - 1)))
         ]
         self.started = True
         self.on_ready()
@@ -183,6 +189,7 @@ class DrainingServer(Server):
         """Wait for the drain, then for the requests that run when it begins."""
         await self._drain.begun()
         self._until = self._clock.monotonic() + self._drain_s
+        self._watch.stopping = True
         self._stop_streams(carried=False)
         await self._finish(set(self.server_state.tasks))
         if self._last_work is not None:
@@ -199,7 +206,7 @@ class DrainingServer(Server):
             connection.shutdown()
         late = await self._finish(set(self.server_state.tasks))
         if late:
-            self._log.error("%d requests did not finish in %g s and are broken off.", len(late), self._drain_s)
+            self._log.warning("%d requests did not finish in %g s and are broken off.", len(late), self._drain_s)
             for task in late:
                 task.cancel()
             await asyncio.wait(late, timeout=FLUSH_S)

@@ -20,6 +20,7 @@ from dragoman.model.task import StreamItem
 
 LOG: Final = logging.getLogger("dragoman.server")
 Item = TypeVar("Item")
+Counted = Callable[[bool], None]
 
 # What is sent to a reader that has heard nothing for a while, so that nobody in between takes it for dead.
 KEEP_ALIVE: Final = b":\n\n"
@@ -37,7 +38,7 @@ Send = Callable[[Message], Awaitable[None]]
 class ByteStream(Generic[Item]):
     """The bytes of one stream, as they come."""
 
-    __slots__ = ("_broken", "_frames", "_items", "_linked", "_stopping")
+    __slots__ = ("_broken", "_frames", "_items", "_linked", "_stopping", "counted")
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class ByteStream(Generic[Item]):
         self._linked = linked  # where the dialect has no place for files
         self._broken = broken  # where the dialect has words for it
         self._stopping = False
+        self.counted: Counted | None = None  # told once when nobody reads any more, and whether it was cut off
 
     @property
     def cut(self) -> bool:
@@ -95,6 +97,9 @@ class ByteStream(Generic[Item]):
     def close(self) -> None:
         """Nobody reads any more."""
         self._items.close()
+        counted, self.counted = self.counted, None
+        if counted is not None:
+            counted(self.cut)
 
 
 AnyStream = ByteStream[StreamItem] | ByteStream[Change] | ByteStream[Frame]

@@ -32,10 +32,19 @@ class Watched(Protocol):
 class Watch:
     """Counts connections, turns away those over the caps, and sweeps the rest."""
 
-    def __init__(self, limits: Limits, clock: Clock, *, public: bool, uncapped: Collection[Network] = ()) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Clock,
+        *,
+        public: bool,
+        uncapped: Collection[Network] = (),
+        refused: Counter[str] | None = None,
+    ) -> None:
         self.limits: Final = limits
         self.now = clock.monotonic()
-        self.refused: Final[Counter[str]] = Counter()
+        self.stopping = False  # each answer is its connection's last: whoever asks again asks somebody else
+        self.refused: Final[Counter[str]] = Counter() if refused is None else refused
         self._clock = clock
         self._public = public
         self._uncapped = tuple(uncapped)  # proxies: their address stands for many clients

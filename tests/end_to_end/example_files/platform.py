@@ -239,8 +239,16 @@ def _timed_out(stage: Stage, line: Line) -> None:
 
 @shows("rate-limited-response")
 def _limited(stage: Stage, line: Line) -> None:
-    """The hub's own limits come later; an agent's are answered in the same words."""
+    """The hub's own limits and an agent's are answered in the same words."""
     scene = stage.once(documented)
+    slow = scene.hub.register(scene.agent.card(id=fresh(), rate_limits={"requests_per_minute": 5}))["id"]
+    for _ in range(5):
+        assert scene.hub.call("echo", {}, slow).status == 200
+    reply = scene.hub.call("echo", {}, slow)
+    assert (reply.status, reply.headers["retry-after"]) == (429, "12"), "five a minute, one each twelve seconds"
+    assert reply.headers["x-ratelimit-limit"] == "5"
+    facts = ("scope", "allowed", "remaining", "reset")
+    assert_fits(reply.json, line.body, varies=("error.message",), added=[f"error.details.{each}" for each in facts])
     _answers(scene, (429, {"Retry-After": "12"}, json.dumps(line.body).encode()))
     reply = scene.hub.post("/v1/a2a/call", _shown("call-stream-request"), token=scene.caller["token"])
     _answers(scene, _shown("agent-answer"))

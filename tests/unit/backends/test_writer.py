@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sqlite3
 import threading
 from itertools import count
 from pathlib import Path
@@ -201,5 +202,26 @@ def test_what_was_acknowledged_is_in_the_file_without_a_tidy_end(
             shutil.copyfile(path.with_name("hub.db-wal"), path.with_name("copy.db-wal"))
             assert look(copy, "SELECT id, state FROM task") == [(task.id, 4)]
             assert await running.load(ALICE, task.id) == growth.task
+
+    run(scenario())
+
+
+def test_nobody_waits_for_a_reader_that_holds_the_log(store: Running, statements: Statements, path: Path) -> None:
+    async def scenario() -> None:
+        async with store(wal_mib=0.25) as running:
+            await running.put_sealed("before", b"x")
+            reader = sqlite3.connect(path, isolation_level=None)
+            try:
+                reader.execute("BEGIN")
+                reader.execute("SELECT count(*) FROM sealed").fetchall()
+                for number in range(60):
+                    await running.put_sealed(f"n{number}", bytes(20_000))
+                cuts = sum("TRUNCATE" in sql for _, sql in statements.checkpoints)
+                assert cuts <= 1, f"the writer waited {cuts} times for the reader to go"
+            finally:
+                reader.close()
+            for number in range(60):
+                await running.put_sealed(f"m{number}", bytes(20_000))
+            assert path.with_name("hub.db-wal").stat().st_size < 2 * 1024 * 1024
 
     run(scenario())

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from dragoman.hub.chain import MAX_DEPTH, chain_of
+from dragoman.hub.chain import MAX_DEPTH, chain_of, is_believed
 from dragoman.model.agent import Agent, AgentCard
 from dragoman.model.call import Caller
 from dragoman.model.errors import CallLoop
@@ -38,12 +38,20 @@ def test_an_agent_does_not_call_itself() -> None:
         chain_of(B_CALLS, agent("b"), None)
 
 
-def test_a_parent_that_was_given_to_somebody_else_does_not_count() -> None:
-    stranger = Caller(tenant="default", id="x", agent_id="x")
-    assert chain_of(stranger, agent("a"), A_TO_B) == ("x",)
+def test_whoever_belongs_to_no_call_begins_a_chain() -> None:
+    assert chain_of(B_CALLS, agent("a"), None) == ("b",)
 
 
-def test_a_chain_has_a_longest_length() -> None:
+def test_a_chain_has_a_longest_length_and_is_shown() -> None:
     deep = msgspec.structs.replace(TASK, agent_id="b", chain=tuple(f"a{n}" for n in range(MAX_DEPTH)))
-    with pytest.raises(CallLoop):
+    with pytest.raises(CallLoop) as caught:
         chain_of(B_CALLS, agent("z"), deep)
+    assert caught.value.chain == [*deep.chain, "b", "z"]
+    assert chain_of(B_CALLS, agent("z"), deep, MAX_DEPTH + 1) == (*deep.chain, "b")
+
+
+def test_a_call_belongs_to_the_one_it_names_only_if_its_chain_goes_on_from_there() -> None:
+    below = msgspec.structs.replace(TASK, id="t2", agent_id="c", chain=("a", "b"), parent_id=A_TO_B.id)
+    assert is_believed(A_TO_B, below)
+    assert not is_believed(A_TO_B, msgspec.structs.replace(below, chain=("x",)))
+    assert not is_believed(A_TO_B, msgspec.structs.replace(below, tenant="other"))

@@ -24,12 +24,13 @@ BUFFER: Final = 256
 class LocalBus:
     """Wake-ups within one process."""
 
-    __slots__ = ("_by_prefix", "_by_topic", "_closed")
+    __slots__ = ("_by_prefix", "_by_topic", "_closed", "lost")
 
     def __init__(self) -> None:
         self._by_topic: dict[str, list[_Listener]] = {}
         self._by_prefix: dict[str, list[_Listener]] = {}
         self._closed = False
+        self.lost = 0  # times a subscriber fell behind
 
     def publish(self, topic: str, data: bytes | Grown) -> None:
         """Tell whoever listens now; nobody listening costs one lookup."""
@@ -73,7 +74,7 @@ class LocalBus:
     async def _listen(
         self, table: "dict[str, list[_Listener]]", name: str
     ) -> AsyncGenerator[AsyncIterator[Said | Lost]]:
-        listener = _Queue()
+        listener = _Queue(self._fell_behind)
         table.setdefault(name, []).append(listener)
         if self._closed:
             listener.close()
@@ -81,6 +82,9 @@ class LocalBus:
             yield listener
         finally:
             self._leave(table, name, listener)
+
+    def _fell_behind(self) -> None:
+        self.lost += 1
 
     def _leave(self, table: "dict[str, list[_Listener]]", name: str, listener: "_Listener") -> None:
         listeners = table.get(name)
@@ -107,9 +111,10 @@ class _Hearing:
 class _Queue:
     """One subscription: what was said and not yet taken. A future exists only while its owner waits."""
 
-    __slots__ = ("_closed", "_lost", "_said", "_wake")
+    __slots__ = ("_closed", "_fell_behind", "_lost", "_said", "_wake")
 
-    def __init__(self) -> None:
+    def __init__(self, fell_behind: Callable[[], None]) -> None:
+        self._fell_behind = fell_behind
         self._said: deque[Said] = deque()
         self._lost = True  # what was said before the subscription may matter, too
         self._closed = False
@@ -120,6 +125,7 @@ class _Queue:
             # Those that follow the gap are dropped with it: the store has them all.
             self._said.clear()
             self._lost = True
+            self._fell_behind()
         else:
             self._said.append(said)
         self._rouse()

@@ -4,15 +4,16 @@ An id, an alias or a UUID never changes hands: names are only added, and a remov
 its owner revives.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from dragoman.backends.sqlite import codec
 from dragoman.backends.sqlite.connection import Connection, Value, number
-from dragoman.backends.sqlite.facets import facets, place, shelves, words
+from dragoman.backends.sqlite.facets import facets, found_by, row_of, shelves, words
 from dragoman.backends.sqlite.sql import SQL
-from dragoman.model.agent import Agent, AgentStatus
+from dragoman.model.agent import Agent, AgentFigures, AgentStatus, RateLimits
+from dragoman.ports.minutes import Measured
 from dragoman.ports.store import StoredAgent, Taken
 
 
@@ -62,6 +63,7 @@ def change(
     status: AgentStatus | None,
     open_: bool | None,
     private: bool | None,
+    limits: RateLimits | None = None,
 ) -> Agent | None:
     """Change how an agent stands; None if there is none, or only its tombstone."""
     holder = number(connection, SQL["name_holder"], (tenant, agent_id))
@@ -73,22 +75,42 @@ def change(
         status=old.status if status is None else status,
         open=old.open if open_ is None else open_,
         private=old.private if private is None else private,
+        limits_set=old.limits_set if limits is None else None if limits == RateLimits() else limits,
     )
     _replace(connection, holder, old, agent)
     return agent
 
 
-def set_rating(connection: Connection, tenant: str, agent_id: str, rating: float) -> tuple[Agent, bool] | None:
-    """The agent with that rating, and whether it had another; None if there is none. A tombstone keeps it, too."""
-    holder = number(connection, SQL["name_holder"], (tenant, agent_id))
-    old = None if holder is None else _agent(connection, holder)
-    if holder is None or old is None or old.id != agent_id:
-        return None
-    if old.figures.rating == rating:
-        return old, False
-    agent = msgspec.structs.replace(old, figures=msgspec.structs.replace(old.figures, rating=rating))
-    _replace(connection, holder, old, agent)
-    return agent, True
+def set_rating(
+    connection: Connection, tenant: str, agent_id: str, rating: Callable[[AgentFigures], float]
+) -> tuple[Agent, bool] | None:
+    """The agent with the rating that its figures come to, and whether it had another; None if there is none.
+
+    A tombstone keeps it, too.
+    """
+    return _with_figures(connection, tenant, agent_id, lambda old: msgspec.structs.replace(old, rating=rating(old)))
+
+
+def set_figures(connection: Connection, measured: Measured, rating: float) -> tuple[Agent, bool] | None:
+    """The agent as it was measured, and whether it stood otherwise; None if there is none."""
+
+    def now(old: AgentFigures) -> AgentFigures:
+        return AgentFigures(
+            rating=rating,
+            p95_ms=measured.p95_ms,
+            availability=measured.availability,
+            calls=measured.calls,
+            failures=measured.failures,
+            seen_at=measured.seen_at or old.seen_at,
+        )
+
+    return _with_figures(connection, measured.tenant, measured.agent_id, now)
+
+
+def to_check(connection: Connection, after: int, limit: int) -> Sequence[tuple[int, Agent]]:
+    """Agents of all tenants that may be called, or might again, after a number, each with its own."""
+    rows = connection.execute(SQL["agents_to_check"], (after, limit)).fetchall()
+    return [(row.number, codec.AGENT.unpack(row.doc)) for row in msgspec.convert(rows, list[_AgentRow])]
 
 
 def find(connection: Connection, tenant: str, name: str, version: str | None, *, removed: bool = False) -> Agent | None:
@@ -123,6 +145,27 @@ def _agent(connection: Connection, agent_number: int) -> Agent | None:
     return codec.AGENT.unpack(msgspec.convert(rows[0], _AgentRow).doc) if rows else None
 
 
+def _with_figures(
+    connection: Connection, tenant: str, agent_id: str, change: Callable[[AgentFigures], AgentFigures]
+) -> tuple[Agent, bool] | None:
+    """The agent with other figures, and whether they are others; None if there is none."""
+    holder = number(connection, SQL["name_holder"], (tenant, agent_id))
+    old = None if holder is None else _agent(connection, holder)
+    if holder is None or old is None or old.id != agent_id:
+        return None
+    figures = change(old.figures)
+    if figures == old.figures:
+        return old, False
+    agent = msgspec.structs.replace(old, figures=figures)
+    if figures.rating == old.figures.rating:
+        # It stays where it is in every search: nothing but its own row changes.
+        row = (holder, figures.p95_ms, figures.availability, codec.pack(agent))
+        connection.execute(SQL["set_agent_figures"], row).fetchall()
+    else:
+        _replace(connection, holder, old, agent)
+    return agent, True
+
+
 def _taken(connection: Connection, agent: Agent, own: int | None) -> str | None:
     """A name or UUID of the agent that belongs to another."""
     for name in (agent.id, *agent.aliases):
@@ -148,16 +191,16 @@ def _insert(connection: Connection, agent: Agent) -> int:
 
 def _replace(connection: Connection, agent_number: int, old: Agent, agent: Agent) -> None:
     connection.executemany(SQL["drop_facet"], [row[:6] for row in _facet_rows(agent_number, old)])
-    connection.execute(SQL["drop_text"], (agent_number,)).fetchall()
+    connection.execute(SQL["drop_indexed"], (row_of(old.figures.rating, agent_number),)).fetchall()
     connection.execute(SQL["change_agent"], (agent_number, *_standing(agent))).fetchall()
     _shelve(connection, agent_number, agent)
 
 
 def _shelve(connection: Connection, agent_number: int, agent: Agent) -> None:
     connection.executemany(SQL["add_facet"], _facet_rows(agent_number, agent))
-    places = " ".join(place(agent.tenant, shelf) for shelf in shelves(agent))
-    if places:
-        connection.execute(SQL["add_text"], (agent_number, places, words(agent))).fetchall()
+    if shelves(agent):
+        row = (row_of(agent.figures.rating, agent_number), found_by(agent), words(agent))
+        connection.execute(SQL["add_indexed"], row).fetchall()
 
 
 def _facet_rows(agent_number: int, agent: Agent) -> list[tuple[Value, ...]]:

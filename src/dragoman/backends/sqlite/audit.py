@@ -2,7 +2,8 @@
 
     row n      hash n = SHA-256(hash n-1, RFC 8785 of the row)
     calls      digest = SHA-256 of `covers`: number and digest of each task that the commit wrote
-    task       digest = SHA-256 of the row that is written anyway; one with events has their sums in place of its blob
+    task       digest = SHA-256 of the row that is written anyway; one with events has their sums in place of its blob;
+               a task that was removed when its time was over has 32 zeros
 
     events     e = SHA-256(e before, key, body), so a step adds to it without reading the ones before
 
@@ -20,7 +21,7 @@ from dragoman.backends.sqlite import codec
 from dragoman.backends.sqlite.connection import Connection, Value, number
 from dragoman.backends.sqlite.counted import ROW_BYTES
 from dragoman.backends.sqlite.sql import SQL
-from dragoman.ports.audit import BEGUN, CALLS_WRITTEN, Act
+from dragoman.ports.audit import BEGUN, CALLS_WRITTEN, TRIMMED, Act
 
 DIGEST_BYTES: Final = 32
 NUMBER_BYTES: Final = 8
@@ -33,6 +34,8 @@ _ADD_COVERS: Final = SQL["add_covers"]
 _TIP: Final = SQL["set_audit_tip"]
 _LAST: Final = SQL["last_audit"]
 _SET_DIGEST: Final = SQL["set_task_digest"]
+_SET_BASE: Final = SQL["set_audit_base"]
+_BASE: Final = SQL["audit_base"]
 _TASK: Final = SQL["audited_task"]
 _EVENTS: Final = SQL["events_between"]
 
@@ -45,6 +48,20 @@ class Link(msgspec.Struct, frozen=True, array_like=True):
 
     n: int
     hash: bytes
+
+
+class Base(msgspec.Struct, frozen=True, array_like=True):
+    """Where the chain begins: after the last row that was removed. `calls`: the highest number those rows covered,
+    `noted_by`: the act that says so."""
+
+    n: int
+    hash: bytes
+    calls: int
+    noted_by: int = 0
+
+    def act(self) -> Act:
+        """What the audit says of it."""
+        return Act(tenant="", principal="hub", action=TRIMMED, object=f"rows up to {self.n}", digest=self.hash)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -100,7 +117,7 @@ class Reckoned(msgspec.Struct, frozen=True):
 class Noted:
     """What one commit adds to the audit. Its calls are covered by row `n`, if it writes any; its acts follow."""
 
-    __slots__ = ("_changed", "acts", "covers", "link", "n", "open", "stored")
+    __slots__ = ("_changed", "acts", "base", "covers", "link", "n", "open", "stored")
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -109,6 +126,7 @@ class Noted:
         self.covers: dict[int, bytes] = {}  # tasks that it wrote, by their numbers, and their digests
         self.stored: dict[str, int] = {}  # by how much the calls of each tenant grow, in bytes
         self.open: dict[str, int] = {}  # by how many its open calls
+        self.base: Base | None = None  # where the chain begins from now on
         self._changed: dict[int, Reckoned] = {}
 
     def wrote(self, number_: int, digest: bytes, tenant: str, size: int) -> None:
@@ -132,7 +150,7 @@ class Noted:
 
     def write(self, connection: Connection, now: Callable[[], int]) -> int:
         """Write the rows; about how many bytes that is."""
-        if not self.covers and not self.acts:
+        if not self.covers and not self.acts and self.base is None:
             return 0
         at, size = now(), 0
         if self._changed:
@@ -143,7 +161,10 @@ class Noted:
         for act in self.acts:
             self._add(connection, act, at)
             size += ROW_BYTES
-        if self.acts:
+        if self.base is not None:
+            self._add(connection, self.base.act(), at)
+            connection.execute(_SET_BASE, (self.base.n, self.base.hash, self.base.calls, self.link.n)).fetchall()
+        if self.acts or self.base is not None:
             connection.execute(_TIP, (self.link.n, self.link.hash)).fetchall()
         return size
 
@@ -200,6 +221,12 @@ def last(connection: Connection) -> Link:
     """Where the chain stands by the file."""
     rows = connection.execute(_LAST).fetchall()
     return msgspec.convert(rows[0], Link) if rows else Link(0, NOTHING)
+
+
+def base(connection: Connection) -> Base:
+    """Where the chain begins; before its first row where none was removed."""
+    rows = connection.execute(_BASE).fetchall()
+    return msgspec.convert(rows[0], Base) if rows else Base(0, NOTHING, 0)
 
 
 def digest_of(row: Sequence[object]) -> bytes:

@@ -4,6 +4,7 @@
             then the writer copies the small rest between two batches: SQLite starts the log anew
     64 MiB  the writer copies and truncates before it takes the next batch
     idle    after a second without writes, what is above 1 MiB
+    held    while somebody reads for long (a backup), the log grows beyond: nobody waits for the reader
 
 Copying only in the background never catches up with a busy writer; copying only in the writer stops every call. The
 log's fill is not visible through the standard library: it is estimated from the bytes written and corrected by what
@@ -18,13 +19,16 @@ from typing import Final, final
 
 import msgspec
 
-from dragoman.backends.sqlite.connection import PAGE_BYTES, Connect, Connection, prepare
+from dragoman.backends.sqlite.connection import BUSY_MS, PAGE_BYTES, Connect, Connection, prepare
 
 FRAME_BYTES: Final = PAGE_BYTES + 24
 MIB: Final = 1024 * 1024
 BATCH_BYTES: Final = 6 * FRAME_BYTES  # the pages that even one row touches: its own, and one of each index
 IDLE_BYTES: Final = MIB
 IDLE_S: Final = 1.0
+# How long the writer waits for readers to let go of the log: longer than any of its own, shorter than a caller notices.
+_PATIENT: Final = "PRAGMA busy_timeout=100"
+_USUAL: Final = f"PRAGMA busy_timeout={BUSY_MS}"
 
 
 class _Report(msgspec.Struct, frozen=True, array_like=True):
@@ -40,6 +44,7 @@ class Checkpoints:
     __slots__ = (
         "_asked",
         "_background",
+        "_held_back",
         "_log",
         "_next_bytes",
         "_rest_due",
@@ -64,6 +69,7 @@ class Checkpoints:
         self._asked = threading.Semaphore(0)
         self._running = False
         self._rest_due = False
+        self._held_back = False  # a reader stayed when the log was to be cut: others will not make it go
         self._stopping = False
 
     def start(self, path: Path, connect: Connect) -> None:
@@ -94,8 +100,8 @@ class Checkpoints:
             self.passive(connection)
         elif self._written * self._scale <= self._next_bytes:
             return  # Far from any limit: the file is not even looked at.
-        if self._log_size() > self.limit_bytes:
-            self._note(_checkpoint(connection, "PRAGMA wal_checkpoint(TRUNCATE)"))
+        if not self._held_back and self.log_bytes() > self.limit_bytes:
+            self._cut(connection)
         elif not self._running and self._written * self._scale > self._next_bytes:
             if self._thread is None:
                 self.passive(connection)
@@ -107,6 +113,16 @@ class Checkpoints:
         """Copy what can be copied without waiting for anybody."""
         self._note(_checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)"))
 
+    def _cut(self, connection: Connection) -> None:
+        """Copy all and cut the log; where a reader holds it, the background copies what it can until it is gone."""
+        connection.execute(_PATIENT).fetchall()
+        try:
+            report = _checkpoint(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.execute(_USUAL).fetchall()
+        self._note(report)
+        self._held_back = bool(report.busy)
+
     def _note(self, report: _Report) -> None:
         if self._written and report.frames > 0:
             # Never below 1: a log that began anew unnoticed looks small, and the limit would be looked at too late.
@@ -114,11 +130,13 @@ class Checkpoints:
         if report.frames == report.copied and not report.busy:
             self._written = 0
             self._next_bytes = self.start_bytes
+            self._held_back = False
         else:
             # A reader held it back: not again at once, or every batch would try.
             self._next_bytes = self._written * self._scale + self.start_bytes / 4
 
-    def _log_size(self) -> int:
+    def log_bytes(self) -> int:
+        """How large the log's file is; from any thread."""
         try:
             return self._log.stat().st_size
         except FileNotFoundError:

@@ -42,6 +42,7 @@ _FIND_KEY: Final = SQL["find_key_task"]
 _GROW: Final = SQL["grow_task"]
 _MOVE: Final = SQL["move_task"]
 _NOTE: Final = SQL["note_task"]
+_REROUTE: Final = SQL["reroute_task"]
 _END_JOB: Final = SQL["end_call_job"]
 
 
@@ -119,7 +120,7 @@ Command = Open | Grow | AnyStep
 
 
 def carry_out(connection: Connection, batch: Sequence[Command], now: Callable[[], int], noted: Noted) -> int:
-    """Write a batch inside the open transaction, and its rows of the audit; about how many bytes of log that makes."""
+    """Write a batch inside the open transaction; about how many bytes of log that makes. Its audit is still to come."""
     opens: list[Open] = []
     quick: list[Grow] = []
     grows: list[Grow] = []
@@ -145,7 +146,7 @@ def carry_out(connection: Connection, batch: Sequence[Command], now: Callable[[]
         for step in steps:
             step.carry_out(counted, noted)
         size += counted.size
-    return size + noted.write(connection, now)
+    return size
 
 
 def _decide(connection: Connection, command: Open, now: Callable[[], int]) -> bool:
@@ -189,7 +190,7 @@ def _write_openings(connection: Connection, fresh: Sequence[Held], now: Callable
         made = audit.grown(head, found_by, audit.summed(doc, audit.after_events(audit.NOTHING, (event,))))
         noted.wrote(held.number, made.digest, task.tenant, len(doc) + len(event[1]))
         noted.opened(task.tenant, 1)
-        tasks.append((*head, doc, *found_by, made.digest, made.sums, noted.n))
+        tasks.append((*head, doc, *found_by, made.digest, made.sums, noted.n, task.parent_id))
     connection.executemany(_ADD_TASK, tasks)
     connection.executemany(_ADD_EVENT, events)
     connection.executemany(_ADD_JOB, [_job_row(held.number, held.number, held.opening.job) for held in fresh])
@@ -219,7 +220,7 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
         digest = audit.digest_of(row)
         covers[held.number] = digest
         stored[task.tenant] = stored.get(task.tenant, 0) + len(log)
-        rows.append((*row, digest, noted.n))
+        rows.append((*row, digest, noted.n, task.parent_id))
         if held.opening.once is not None or held.opening.alias is not None:
             fresh.append(held)
         if growth.once is not None:
@@ -256,6 +257,10 @@ def _grow(connection: Connection, command: Grow, now: Callable[[], int], noted: 
     command.outcome = None
     row = msgspec.convert(found[0], _Grown)
     number = row.number
+    if row.agent != task.agent_id and row.agent:
+        # It was chosen by its skill, and goes to another agent now.
+        connection.execute(_REROUTE, (number, task.agent_id)).fetchall()
+        row = msgspec.structs.replace(row, agent=task.agent_id)
     base = number << codec.SEQ_BITS
     events = [(base | seq, codec.pack_event(event)) for seq, event in enumerate(growth.events, growth.after + 1)]
     connection.executemany(_ADD_EVENT, events)

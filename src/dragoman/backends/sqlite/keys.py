@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
 from dragoman.backends.sqlite import codec
 from dragoman.backends.sqlite.connection import Connection, Row
 from dragoman.backends.sqlite.sql import SQL
+from dragoman.model.agent import RateLimits
+from dragoman.model.budget import Budget
 from dragoman.ports.store import StoredKey
 
 
@@ -15,12 +18,23 @@ class _KeyRow(msgspec.Struct, frozen=True, array_like=True):
     doc: bytes
     revoked: int | None
     used: int | None
+    terms: bytes | None
+
+
+class _Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    limits: RateLimits | None = None
+    budget: Budget | None = None
+
+
+_TERMS: Final = codec.Blob(_Terms)
+_NO_TERMS: Final = _Terms()
 
 
 def add_key(connection: Connection, key: StoredKey) -> None:
     """Keep a new key."""
     row = (key.key_id, key.tenant, codec.to_micros(key.created_at), _micros(key.revoked_at), _micros(key.last_used_at))
-    connection.execute(SQL["add_key"], (*row, codec.pack(key))).fetchall()
+    plain = msgspec.structs.replace(key, limits=None, budget=None)
+    connection.execute(SQL["add_key"], (*row, codec.pack(plain), _packed(key.limits, key.budget))).fetchall()
 
 
 def find_key(connection: Connection, key_id: str) -> StoredKey | None:
@@ -43,6 +57,11 @@ def revoke_key(connection: Connection, key_id: str, at: datetime) -> bool:
     return bool(connection.execute(SQL["revoke_key"], (key_id, codec.to_micros(at))).fetchall())
 
 
+def change_key(connection: Connection, key_id: str, limits: RateLimits | None, budget: Budget | None) -> bool:
+    """Set a key's limits and budget. False if there is none."""
+    return bool(connection.execute(SQL["change_key"], (key_id, _packed(limits, budget))).fetchall())
+
+
 def key_used(connection: Connection, key_id: str, at: datetime) -> None:
     """Note a use."""
     connection.execute(SQL["use_key"], (key_id, codec.to_micros(at))).fetchall()
@@ -61,9 +80,18 @@ def get_sealed(connection: Connection, name: str) -> bytes | None:
 
 def _key(row: Row) -> StoredKey:
     found = msgspec.convert(row, _KeyRow)
+    terms = _NO_TERMS if found.terms is None else _TERMS.unpack(found.terms)
     return msgspec.structs.replace(
-        codec.KEY.unpack(found.doc), revoked_at=_time(found.revoked), last_used_at=_time(found.used)
+        codec.KEY.unpack(found.doc),
+        revoked_at=_time(found.revoked),
+        last_used_at=_time(found.used),
+        limits=terms.limits,
+        budget=terms.budget,
     )
+
+
+def _packed(limits: RateLimits | None, budget: Budget | None) -> bytes | None:
+    return None if limits is None and budget is None else codec.pack(_Terms(limits=limits, budget=budget))
 
 
 def _micros(at: datetime | None) -> int | None:

@@ -8,9 +8,9 @@ from dragoman.backends.sqlite.connection import Connection
 from dragoman.backends.sqlite.sql import SQL
 
 
-def put(connection: Connection, tenant: str, box: str, body: bytes) -> None:
+def put(connection: Connection, tenant: str, box: str, body: bytes, now: int) -> None:
     """One more message."""
-    connection.execute(SQL["put_mail"], (tenant, box, body)).fetchall()
+    connection.execute(SQL["put_mail"], (tenant, box, body, now)).fetchall()
 
 
 def drop(connection: Connection, tenant: str, box: str, up_to: int) -> None:

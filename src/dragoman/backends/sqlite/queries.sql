@@ -31,15 +31,16 @@ INSERT INTO pulse (id, at) VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET at = ex
 -- name: add_quick_task
 -- A call that ended while its opening was held: one row.
 INSERT INTO task (
-  number, id, tenant, caller, context, state, state_at, last_seq, log, agent, skill, dialect, trace, digest, covered_by)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
+  number, id, tenant, caller, context, state, state_at, last_seq, log, agent, skill, dialect, trace, digest, covered_by,
+  parent)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16);
 
 -- name: add_task
 -- The opening of a call.
 INSERT INTO task (
   number, id, tenant, caller, context, state, state_at, last_seq, doc, agent, skill, dialect, trace, digest, sums,
-  covered_by)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16);
+  covered_by, parent)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
 
 -- name: add_event
 -- One event under its key.
@@ -316,7 +317,7 @@ DELETE FROM receiver WHERE tenant = ?1 AND url = ?2;
 
 -- name: put_mail
 -- A message for a box.
-INSERT INTO mail (tenant, box, body) VALUES (?1, ?2, ?3);
+INSERT INTO mail (tenant, box, body, at) VALUES (?1, ?2, ?3, ?4);
 
 -- name: drop_mail
 -- What has arrived.
@@ -379,92 +380,70 @@ INSERT INTO agent_facet (tenant, shelf, kind, value, score, id, agent) VALUES (?
 -- One thing it is no longer found by.
 DELETE FROM agent_facet WHERE tenant = ?1 AND shelf = ?2 AND kind = ?3 AND value = ?4 AND score = ?5 AND id = ?6;
 
--- name: add_text
--- The words an agent is found by.
-INSERT INTO agent_text (rowid, place, words) VALUES (?1, ?2, ?3);
+-- name: add_indexed
+-- All that an agent is found by, as words of the index.
+INSERT INTO agent_index (rowid, found_by, words) VALUES (?1, ?2, ?3);
 
--- name: drop_text
--- Forget its words.
-DELETE FROM agent_text WHERE rowid = ?1;
+-- name: drop_indexed
+-- It is no longer found by them.
+DELETE FROM agent_index WHERE rowid = ?1;
 
--- name: facet_size
--- How common a facet is, counted no further than needed to choose the rarest.
-SELECT count(*) FROM (SELECT 1 FROM agent_facet
-  WHERE tenant = ?1 AND shelf = ?2 AND kind = ?3 AND value = ?4 LIMIT ?5);
-
--- name: has_facet
--- Whether an agent has a facet.
-SELECT count(*) FROM agent_facet WHERE tenant = ?1 AND shelf = ?2 AND kind = ?3 AND value = ?4 AND score = ?5 AND id = ?6;
-
--- name: words_size
--- How common words are, counted no further than needed to choose how to look them up.
-SELECT count(*) FROM (SELECT rowid FROM agent_text WHERE agent_text MATCH ?1 LIMIT ?2);
-
--- name: walk_agents
--- Agents with one facet, best first, after a position; those that lack another facet, a word or a figure are passed.
--- Words of few agents are looked up once, all of them; a common word is looked up for each agent on the way.
-SELECT f.score, f.id, f.agent FROM agent_facet AS f
+-- name: walk_facet
+-- Agents with one facet, best first: those that are worse than a rating.
+SELECT 0, f.score, f.id, f.agent, a.p95_ms, a.availability
+FROM agent_facet AS f CROSS JOIN agent AS a ON a.number = f.agent
 WHERE f.tenant = :tenant AND f.shelf = :shelf AND f.kind = :kind AND f.value = :value
-  AND f.score <= :score AND f.score >= :least AND (f.score < :score OR f.id > :id)
-  AND (:must IS NULL OR NOT EXISTS (
-    SELECT 1 FROM json_each(:must) AS m WHERE NOT EXISTS (
-      SELECT 1 FROM agent_facet AS p
-      WHERE p.tenant = f.tenant AND p.shelf = f.shelf AND p.kind = json_extract(m.value, '$[0]')
-        AND p.value = json_extract(m.value, '$[1]') AND p.score = f.score AND p.id = f.id)))
-  AND (:without IS NULL OR NOT EXISTS (
-    SELECT 1 FROM agent_facet AS n
-    WHERE n.tenant = f.tenant AND n.shelf = f.shelf AND n.kind = 'capability' AND n.value = :without
-      AND n.score = f.score AND n.id = f.id))
-  AND (:words IS NULL OR f.agent IN (SELECT rowid FROM agent_text WHERE agent_text MATCH :words))
-  AND (:common IS NULL OR EXISTS (SELECT 1 FROM agent_text WHERE agent_text MATCH :common AND rowid = f.agent))
-  AND (:figures IS NULL OR EXISTS (
-    SELECT 1 FROM agent AS a WHERE a.number = f.agent AND a.p95_ms <= :p95_ms AND a.availability >= :availability))
+  AND f.score < :score AND f.score >= :least
 ORDER BY f.score DESC, f.id LIMIT :limit OFFSET :offset;
 
--- name: count_agents
--- How many a walk would find, counted to one more than is shown.
+-- name: walk_equals
+-- The same for those of one rating, after an id.
+SELECT 0, f.score, f.id, f.agent, a.p95_ms, a.availability
+FROM agent_facet AS f CROSS JOIN agent AS a ON a.number = f.agent
+WHERE f.tenant = :tenant AND f.shelf = :shelf AND f.kind = :kind AND f.value = :value
+  AND f.score = :score AND f.id > :id
+ORDER BY f.id LIMIT :limit;
+
+-- name: count_facet
+-- How many have a facet, counted to one more than is shown.
 SELECT count(*) FROM (SELECT 1 FROM agent_facet AS f
 WHERE f.tenant = :tenant AND f.shelf = :shelf AND f.kind = :kind AND f.value = :value AND f.score >= :least
-  AND (:must IS NULL OR NOT EXISTS (
-    SELECT 1 FROM json_each(:must) AS m WHERE NOT EXISTS (
-      SELECT 1 FROM agent_facet AS p
-      WHERE p.tenant = f.tenant AND p.shelf = f.shelf AND p.kind = json_extract(m.value, '$[0]')
-        AND p.value = json_extract(m.value, '$[1]') AND p.score = f.score AND p.id = f.id)))
-  AND (:without IS NULL OR NOT EXISTS (
-    SELECT 1 FROM agent_facet AS n
-    WHERE n.tenant = f.tenant AND n.shelf = f.shelf AND n.kind = 'capability' AND n.value = :without
-      AND n.score = f.score AND n.id = f.id))
-  AND (:words IS NULL OR f.agent IN (SELECT rowid FROM agent_text WHERE agent_text MATCH :words))
-  AND (:figures IS NULL OR EXISTS (
-    SELECT 1 FROM agent AS a WHERE a.number = f.agent AND a.p95_ms <= :p95_ms AND a.availability >= :availability))
 LIMIT :limit);
 
--- name: agents_with_words
--- Agents whose words match, unranked, up to a number of candidates.
-SELECT a.score, a.id, a.number FROM agent_text CROSS JOIN agent AS a ON a.number = agent_text.rowid
-WHERE agent_text MATCH :words AND a.tenant = :tenant AND a.score >= :least
-  AND a.p95_ms <= :p95_ms AND a.availability >= :availability
-LIMIT :limit;
+-- name: walk_index
+-- Agents that an expression of the index finds, best first, after a row.
+SELECT i.row, a.score, a.id, a.number, a.p95_ms, a.availability FROM (
+  SELECT rowid AS row FROM agent_index WHERE agent_index MATCH :match AND rowid > :after AND rowid < :end
+  ORDER BY rowid LIMIT :limit OFFSET :offset) AS i CROSS JOIN agent AS a ON a.number = (i.row & 0xFFFFFFFFFF);
+
+-- name: count_index
+-- How many it finds, counted to one more than is shown.
+SELECT count(*) FROM (
+  SELECT 1 FROM agent_index WHERE agent_index MATCH :match AND rowid > 0 AND rowid < :end LIMIT :limit);
 
 -- name: add_key
 -- A new key.
-INSERT INTO api_key (id, tenant, created, revoked, used, doc) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+INSERT INTO api_key (id, tenant, created, revoked, used, doc, terms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
 
 -- name: key_by_id
 -- One key.
-SELECT doc, revoked, used FROM api_key WHERE id = ?1;
+SELECT doc, revoked, used, terms FROM api_key WHERE id = ?1;
 
 -- name: keys_of_tenant
 -- A tenant's keys, newest first.
-SELECT doc, revoked, used FROM api_key WHERE tenant = ?1 ORDER BY created DESC, id DESC;
+SELECT doc, revoked, used, terms FROM api_key WHERE tenant = ?1 ORDER BY created DESC, id DESC;
 
 -- name: all_keys
 -- All keys, newest first.
-SELECT doc, revoked, used FROM api_key ORDER BY created DESC, id DESC;
+SELECT doc, revoked, used, terms FROM api_key ORDER BY created DESC, id DESC;
 
 -- name: revoke_key
 -- End a key; the first end stays.
 UPDATE api_key SET revoked = coalesce(revoked, ?2) WHERE id = ?1 RETURNING id;
+
+-- name: change_key
+-- Set a key's terms.
+UPDATE api_key SET terms = ?2 WHERE id = ?1 RETURNING id;
 
 -- name: use_key
 -- Note a use, at most once a minute.
@@ -620,3 +599,247 @@ SELECT key, length(body) FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key LI
 -- name: count_tenants_agents
 -- How many agents a tenant has, without those that were removed.
 SELECT count(*) FROM agent WHERE tenant = ?1 AND status <> 'removed';
+
+-- part F4: statistics, health
+
+-- name: add_minute
+-- Add to what calls of a skill came to within a minute.
+INSERT INTO minute (tenant, agent, minute, skill, status, count, sum_ms,
+  b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15, b16, b17, b18, b19, b20, b21, b22, b23)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25,
+  ?26, ?27, ?28, ?29, ?30, ?31)
+ON CONFLICT (tenant, agent, minute, skill, status) DO UPDATE SET
+  count = count + excluded.count, sum_ms = sum_ms + excluded.sum_ms,
+  b0 = b0 + excluded.b0, b1 = b1 + excluded.b1, b2 = b2 + excluded.b2, b3 = b3 + excluded.b3, b4 = b4 + excluded.b4,
+  b5 = b5 + excluded.b5, b6 = b6 + excluded.b6, b7 = b7 + excluded.b7, b8 = b8 + excluded.b8, b9 = b9 + excluded.b9,
+  b10 = b10 + excluded.b10, b11 = b11 + excluded.b11, b12 = b12 + excluded.b12, b13 = b13 + excluded.b13,
+  b14 = b14 + excluded.b14, b15 = b15 + excluded.b15, b16 = b16 + excluded.b16, b17 = b17 + excluded.b17,
+  b18 = b18 + excluded.b18, b19 = b19 + excluded.b19, b20 = b20 + excluded.b20, b21 = b21 + excluded.b21,
+  b22 = b22 + excluded.b22, b23 = b23 + excluded.b23;
+
+-- name: minutes_of_agent
+-- What an agent's calls came to, so many minutes at a time, by skill and outcome.
+SELECT minute / :by * :by AS at, tenant, agent, skill, status, sum(count), sum(sum_ms),
+  sum(b0), sum(b1), sum(b2), sum(b3), sum(b4), sum(b5), sum(b6), sum(b7), sum(b8), sum(b9), sum(b10), sum(b11),
+  sum(b12), sum(b13), sum(b14), sum(b15), sum(b16), sum(b17), sum(b18), sum(b19), sum(b20), sum(b21), sum(b22),
+  sum(b23)
+FROM minute WHERE tenant = :tenant AND agent = :agent AND minute >= :since AND minute < :until
+  AND (:skill IS NULL OR skill = :skill)
+GROUP BY at, skill, status ORDER BY at, skill, status;
+
+-- name: minutes_of_all
+-- The same for all agents of a tenant, or of all.
+SELECT minute / :by * :by AS at, '', '', '', status, sum(count), sum(sum_ms),
+  sum(b0), sum(b1), sum(b2), sum(b3), sum(b4), sum(b5), sum(b6), sum(b7), sum(b8), sum(b9), sum(b10), sum(b11),
+  sum(b12), sum(b13), sum(b14), sum(b15), sum(b16), sum(b17), sum(b18), sum(b19), sum(b20), sum(b21), sum(b22),
+  sum(b23)
+FROM minute INDEXED BY minute_at WHERE minute >= :since AND minute < :until AND (:tenant IS NULL OR tenant = :tenant)
+  AND (:skill IS NULL OR skill = :skill)
+GROUP BY at, status ORDER BY at, status;
+
+-- name: set_agent_figures
+-- What was measured of an agent, where it stays at its place in every search.
+UPDATE agent SET p95_ms = ?2, availability = ?3, doc = ?4 WHERE number = ?1;
+
+-- name: reroute_task
+-- Which agent has a task now.
+UPDATE task SET agent = ?2 WHERE number = ?1;
+
+-- name: agents_to_check
+-- Agents of all tenants whose health may be looked at, in the order of their numbers.
+SELECT number, doc FROM agent WHERE number > ?1 AND status IN ('active', 'unreachable') ORDER BY number LIMIT ?2;
+
+-- Backlog
+
+-- name: count_deliveries
+-- How many notices of all tenants are in one state: from one tenant to the next, never through the others' states.
+WITH RECURSIVE of_tenant (name) AS (
+  SELECT min(tenant) FROM delivery
+  UNION ALL
+  SELECT (SELECT min(tenant) FROM delivery WHERE tenant > of_tenant.name) FROM of_tenant WHERE of_tenant.name IS NOT NULL
+)
+SELECT sum((SELECT count(*) FROM delivery WHERE tenant = of_tenant.name AND state = ?1)) FROM of_tenant
+WHERE of_tenant.name IS NOT NULL;
+
+-- name: oldest_job
+-- The oldest job of a queue that nobody holds: how often it was begun, and since when its work is there.
+SELECT job.attempt, coalesce(delivery.born, task.state_at, 0) FROM job
+LEFT JOIN task ON task.number = job.task LEFT JOIN delivery ON delivery.id = job.id
+WHERE job.id = (SELECT min(id) FROM job WHERE queue = ?1 AND replica IS NULL AND run_at IS NULL);
+
+-- Usage
+
+-- name: add_usage
+-- Add to what calls of one day used up.
+INSERT INTO usage_day (
+  day, tenant, caller, target, skill, model, calls, tokens, input_tokens, output_tokens, cost, estimated)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+ON CONFLICT (day, tenant, caller, target, skill, model) DO UPDATE SET
+  calls = calls + excluded.calls, tokens = tokens + excluded.tokens,
+  input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens,
+  cost = cost + excluded.cost, estimated = estimated + excluded.estimated;
+
+-- name: drop_usage
+-- Days that are over for long.
+DELETE FROM usage_day WHERE day < ?1;
+
+-- name: set_usage_mark
+-- Up to which row of the audit calls are counted.
+INSERT INTO usage_mark (id, audited, at) VALUES (1, ?1, ?2)
+ON CONFLICT (id) DO UPDATE SET audited = excluded.audited, at = excluded.at;
+
+-- name: usage_mark
+-- The same, read back.
+SELECT audited, at FROM usage_mark WHERE id = 1;
+
+-- name: covered_after
+-- What commits after one wrote of calls.
+SELECT n, covers FROM audit WHERE n > ?1 AND covers IS NOT NULL ORDER BY n LIMIT ?2;
+
+-- name: ended_between
+-- A task, if it ended within a time.
+SELECT number, doc, log FROM task WHERE number = ?1 AND state >= 4 AND state_at >= ?2 AND state_at < ?3;
+
+-- name: usage_of_caller
+-- What one caller used up on one day.
+SELECT sum(calls), sum(tokens), sum(input_tokens), sum(output_tokens), sum(cost), sum(estimated) FROM usage_day
+WHERE day = ?1 AND tenant = ?2 AND caller = ?3;
+
+-- name: usage_by
+-- What a tenant's calls of some days used up, by one of the things that are known of them.
+SELECT CASE :by WHEN 'caller' THEN u.caller WHEN 'target' THEN u.target WHEN 'skill' THEN u.skill
+    WHEN 'model' THEN u.model ELSE CAST(u.day AS TEXT) END AS name,
+  sum(u.calls), sum(u.tokens), sum(u.input_tokens), sum(u.output_tokens), sum(u.cost), sum(u.estimated)
+FROM json_each(:days) AS d CROSS JOIN usage_day AS u ON u.day = d.value AND u.tenant = :tenant
+WHERE (:caller IS NULL OR u.caller = :caller) GROUP BY name LIMIT :limit;
+
+-- name: calls_in_context
+-- How many calls a conversation has had, counted no further than needed.
+SELECT count(*) FROM (
+  SELECT 1 FROM task WHERE tenant = ?1 AND context = ?2 AND state_at >= ?3 AND (?4 IS NULL OR caller = ?4) LIMIT ?5);
+
+-- name: callers_tasks_in_context
+-- A caller's tasks in one conversation, newest status first.
+SELECT number, doc, log FROM task WHERE tenant = ?1 AND context = ?2 AND caller = ?3
+ORDER BY state_at DESC, number DESC LIMIT ?4;
+
+-- name: tasks_below
+-- The calls that belong to one.
+SELECT number, doc, log FROM task WHERE parent = ?1 AND parent IS NOT NULL LIMIT ?2;
+
+-- Retention
+
+-- name: calls_by_number
+-- Calls in the order of their numbers, each with how much its row takes, and whether it may have events of its own.
+SELECT number, id, tenant, context, state, state_at, coalesce(length(doc), 0) + coalesce(length(log), 0),
+  doc IS NOT NULL FROM task WHERE number > ?1 ORDER BY number LIMIT ?2;
+
+-- name: ends_of_context
+-- The first and the last call of a conversation.
+SELECT min(number), max(number) FROM task WHERE tenant = ?1 AND context = ?2;
+
+-- name: owed
+-- What is still to be done for a call: its job, and notices that nobody has taken yet; and its last notice.
+SELECT (SELECT count(*) FROM job WHERE id = ?1), coalesce(sum(state = 0), 0), coalesce(max(id), 0)
+FROM delivery WHERE task = ?1;
+
+-- name: remove_call
+-- A call that has ended is gone.
+DELETE FROM task WHERE number = ?1 AND state >= 4;
+
+-- name: remove_events
+-- Some of its events, each with its size.
+DELETE FROM event WHERE key IN (SELECT key FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3)
+RETURNING length(body);
+
+-- name: remove_notices
+-- What was told of it.
+DELETE FROM delivery WHERE task = ?1;
+
+-- name: drop_comment
+-- What its caller wrote of it.
+UPDATE rating SET comment = NULL WHERE task = ?1 AND comment IS NOT NULL;
+
+-- name: remove_aliases
+-- The names that its caller gave it.
+DELETE FROM idem WHERE task = ?1 AND scope = 'alias';
+
+-- name: remove_old_rating
+-- What its caller said of it, where so many others said something of the agent since.
+DELETE FROM rating WHERE task = ?1 AND rated_at < (
+  SELECT rated_at FROM rating AS newer WHERE newer.tenant = rating.tenant AND newer.agent = rating.agent
+  ORDER BY rated_at DESC LIMIT 1 OFFSET ?2);
+
+-- name: mark_removed
+-- A stretch of numbers whose calls are gone, and the row of the audit that says so.
+INSERT INTO removed (first, last, covered_by) VALUES (?1, ?2, ?3);
+
+-- name: removed_near
+-- The stretch that a number may be in.
+SELECT last, covered_by FROM removed WHERE first <= ?1 ORDER BY first DESC LIMIT 1;
+
+-- name: set_removed_last
+-- The highest numbers that were removed.
+INSERT INTO removed_last (id, task, delivery) VALUES (1, ?1, ?2)
+ON CONFLICT (id) DO UPDATE SET task = max(task, excluded.task), delivery = max(delivery, excluded.delivery);
+
+-- name: removed_last
+-- The same, read back.
+SELECT task, delivery FROM removed_last WHERE id = 1;
+
+-- name: note_rest
+-- A removed call has left events.
+INSERT INTO removed_rest (number) VALUES (?1) ON CONFLICT (number) DO NOTHING;
+
+-- name: next_rest
+-- The first removed call that has left events.
+SELECT min(number) FROM removed_rest WHERE number > 0;
+
+-- name: drop_rest
+-- It has left none any more.
+DELETE FROM removed_rest WHERE number = ?1;
+
+-- name: remove_keys
+-- Some of the keys that have expired.
+DELETE FROM idem WHERE (tenant, principal, scope, key) IN (
+  SELECT tenant, principal, scope, key FROM idem WHERE expires <= ?1 LIMIT ?2
+) RETURNING expires;
+
+-- name: remove_marks
+-- Some of the marks that cannot count any more.
+DELETE FROM seen WHERE (tenant, caller, mark) IN (
+  SELECT tenant, caller, mark FROM seen WHERE expires < ?1 LIMIT ?2
+) RETURNING expires;
+
+-- name: remove_mail
+-- The messages among the oldest that came before a time.
+DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE id > 0 ORDER BY id LIMIT ?2) AND at < ?1 RETURNING id;
+
+-- name: oldest_audit
+-- The oldest rows of the audit.
+SELECT n, at, covers, hash, action, object FROM audit WHERE n > ?1 ORDER BY n LIMIT ?2;
+
+-- name: remove_audit
+-- Rows of the audit up to one.
+DELETE FROM audit WHERE n > ?1 AND n <= ?2;
+
+-- name: remove_audit_heads
+-- Signed heads of rows that are gone.
+DELETE FROM audit_head WHERE n <= ?1;
+
+-- name: remove_removed
+-- Removed calls that no row of the audit asks after any more.
+DELETE FROM removed WHERE covered_by <= ?1;
+
+-- name: set_audit_base
+-- Where the audit begins.
+INSERT INTO audit_base (id, n, hash, calls, noted_by) VALUES (1, ?1, ?2, ?3, ?4)
+ON CONFLICT (id) DO UPDATE SET n = excluded.n, hash = excluded.hash, calls = excluded.calls, noted_by = excluded.noted_by;
+
+-- name: audit_base
+-- The same, read back.
+SELECT n, hash, calls, noted_by FROM audit_base WHERE id = 1;
+
+-- name: own_tables
+-- The tables of the file, those inside the full-text index among them.
+SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0;

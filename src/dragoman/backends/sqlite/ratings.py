@@ -15,7 +15,9 @@ _PUT: Final = SQL["put_rating"]
 _SUM: Final = SQL["sum_ratings"]
 
 
-class _Sum(msgspec.Struct, frozen=True, array_like=True):
+class Stars(msgspec.Struct, frozen=True, array_like=True):
+    """The stars of an agent's newest ratings, and how many those are."""
+
     stars: int
     said: int
 
@@ -24,6 +26,16 @@ def rate(connection: Connection, rating: Rating) -> tuple[Agent, bool] | None:
     """Keep a rating in place of the call's earlier one; the agent as it is held now, and whether that changed."""
     row = (rating.task_id, rating.tenant, rating.agent_id, rating.stars, rating.comment)
     connection.execute(_PUT, (*row, codec.to_micros(rating.rated_at))).fetchall()
-    rows = connection.execute(_SUM, (rating.tenant, rating.agent_id, COUNTED)).fetchall()
-    found = msgspec.convert(rows[0], _Sum)
-    return agents.set_rating(connection, rating.tenant, rating.agent_id, rating_of(found.stars, found.said))
+    found = stars_of(connection, rating.tenant, rating.agent_id)
+    return agents.set_rating(
+        connection,
+        rating.tenant,
+        rating.agent_id,
+        lambda figures: rating_of(found.stars, found.said, figures.calls, figures.failures),
+    )
+
+
+def stars_of(connection: Connection, tenant: str, agent_id: str) -> Stars:
+    """What callers said of an agent, added up."""
+    rows = connection.execute(_SUM, (tenant, agent_id, COUNTED)).fetchall()
+    return msgspec.convert(rows[0], Stars)

@@ -1,12 +1,14 @@
 """Discovery: one index is walked from the best agent on, and the walk stops after the page.
 
-Which index: the rarest of the facets asked for; other facets, words and figures are checked by look-ups on the way.
-Several skills of which any will do are several walks, merged. Words that at most 1,000 agents have need no walk: those
-agents are looked at one by one. Never ranked by the text index: over a common word that costs as much as reading all
-its agents.
+    nothing, or one facet      agent_facet, by rating, then by id
+    several of them, or words  agent_index, whose rows are numbered in the order of ratings: a facet or a word is a list
+                               of numbers there, and the lists are walked side by side
+
+Neither is sorted, ranked or read to its end, however many agents there are. Figures that change all the time are in no
+index: they are looked at on the way, of at most 20,000 agents at once; the cursor then goes on where that ended.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -14,16 +16,27 @@ import msgspec
 from dragoman.backends.sqlite import codec
 from dragoman.backends.sqlite.connection import Connection, Value, number
 from dragoman.backends.sqlite.cursor import from_cursor, to_cursor
-from dragoman.backends.sqlite.facets import ALL, FINDABLE, NOT_FOUND, PAUSED, PUBLIC, Facet, match_expression
+from dragoman.backends.sqlite.facets import (
+    ALL,
+    FINDABLE,
+    MOST_ROW,
+    NOT_FOUND,
+    PAUSED,
+    PUBLIC,
+    Facet,
+    Looked,
+    expression,
+    first_row,
+    words_of,
+)
 from dragoman.backends.sqlite.sql import SQL
 from dragoman.model.agent import Agent, AgentStatus
 from dragoman.model.operations import Discover, Match
 from dragoman.ports.store import AgentList, Scope
 
 TOTAL: Final = 1000
-CANDIDATES: Final = 1000
-COMMON: Final = 20_000  # agents with a word: from here on it is met soon enough on the walk
-SIZES: Final = (200, 10_000)  # how far facets are counted to find the rarest
+EXAMINED: Final = 20_000  # agents whose figures are looked at for one page, and for its total
+SLICE: Final = 500
 ANONYMOUS: Final = "anonymous"
 MAX_PAGE: Final = 1000
 _BEYOND: Final = 1e308  # no rating is better
@@ -32,110 +45,124 @@ _NOTHING: Final = AgentList(agents=(), total=0, exceeded=False, cursor=None)
 Params = dict[str, Value]
 
 
-class Position(msgspec.Struct, frozen=True):
-    """Where a page begins: after this agent; without one, after so many."""
+class Position(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a page begins: after this agent, or this row of the index; without either, after so many."""
 
     offset: Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
     after: tuple[float, str] | None = None
+    row: Annotated[int, msgspec.Meta(ge=0, le=MOST_ROW)] | None = None
 
 
 class Hit(msgspec.Struct, frozen=True, array_like=True):
-    """An agent that was found, before it is read."""
+    """An agent that was found, before it is read; `row` is its place in the index, where that is walked."""
 
+    row: int
     score: float
     id: str
     agent: int
+    p95_ms: int
+    availability: float
 
-    def rank(self) -> tuple[float, str]:
-        """Best first, then by id."""
-        return (-self.score, self.id)
+    def at(self, offset: int) -> Position:
+        """The position after it."""
+        if self.row:
+            return Position(offset=offset, row=self.row)
+        return Position(offset=offset, after=(self.score, self.id))
 
 
 class _Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A search, ready to run: the facets to walk, and the parameters all walks share."""
+    """A search, ready to run: one facet to walk, or an expression of the index; and the figures that are wanted."""
 
-    walked: list[Facet]
-    must: list[Facet]
-    shared: Params
+    tenant: str
+    shelf: int
+    facet: Facet | None
+    match: str | None
+    query: Discover
+    examined: int
+
+    @property
+    def figures(self) -> bool:
+        return self.query.max_p95_ms is not None or self.query.min_availability is not None
+
+    def wants(self, hit: Hit) -> bool:
+        """Whether an agent's figures are good enough."""
+        most, least = self.query.max_p95_ms, self.query.min_availability
+        return (most is None or hit.p95_ms <= most) and (least is None or hit.availability >= least)
 
 
-def search(connection: Connection, scope: Scope, query: Discover) -> AgentList:
-    """One page of what matches, all of it from one commit. Raises BadParams for a malformed cursor."""
+class _Page(msgspec.Struct, frozen=True, kw_only=True):
+    """The first hits; `last` was looked at last where the walk was broken off before there were enough."""
+
+    hits: Sequence[Hit]
+    last: Hit | None = None
+
+
+def search(connection: Connection, scope: Scope, query: Discover, *, examined: int = EXAMINED) -> AgentList:
+    """One page of what matches, all of it from one commit. Raises BadParams for a malformed cursor.
+
+    `examined`: how many agents' figures are looked at, at most.
+    """
     start = Position(offset=0) if query.cursor is None else from_cursor(query.cursor, Position)
     connection.execute("BEGIN")
     try:
-        return _search(connection, scope, query, start)
+        return _search(connection, scope, query, start, examined)
     finally:
         connection.execute("COMMIT")
 
 
-def _search(connection: Connection, scope: Scope, query: Discover, start: Position) -> AgentList:
-    limit = min(max(query.limit, 1), MAX_PAGE)
-    shelves = (FINDABLE, PAUSED) if query.also_paused else (PAUSED if query.status in NOT_FOUND else FINDABLE,)
-    plans = [plan for shelf in shelves if (plan := _plan(connection, scope, query, shelf)) is not None]
-    if not plans:
+def _search(connection: Connection, scope: Scope, query: Discover, start: Position, examined: int) -> AgentList:
+    plan = _plan(scope, query, examined)
+    if plan is None:
         return _NOTHING
-    if len(plans) == 1:
-        hits, total = _found(connection, plans[0], start, limit + 1)
-    else:
-        # A page of two shelves is among the first so many of each.
-        skip = 0 if start.after is not None else start.offset
-        begin = start if start.after is not None else Position(offset=0)
-        both = [_found(connection, plan, begin, skip + limit + 1) for plan in plans]
-        hits = sorted((hit for found, _ in both for hit in found), key=Hit.rank)[skip : skip + limit + 1]
-        total = sum(count for _, count in both)
-    shown = hits[:limit]
+    limit = min(max(query.limit, 1), MAX_PAGE)
+    if plan.match is None:
+        start = msgspec.structs.replace(start, row=None)  # A cursor of another search: only its offset counts.
+    elif start.row is None:
+        start = msgspec.structs.replace(start, after=None)
+    page = _page(connection, plan, start, limit + 1)
+    total, counted = _total(connection, plan)
+    shown = page.hits[:limit]
     cursor = None
-    if len(hits) > limit:
-        last = shown[-1]
-        cursor = to_cursor(Position(offset=start.offset + limit, after=(last.score, last.id)))
+    if len(page.hits) > limit:
+        cursor = to_cursor(shown[-1].at(start.offset + limit))
+    elif page.last is not None:
+        cursor = to_cursor(page.last.at(start.offset + len(shown)))
     return AgentList(
-        agents=tuple(_read(connection, shown)), total=min(total, TOTAL), exceeded=total > TOTAL, cursor=cursor
+        agents=tuple(_read(connection, shown)),
+        total=min(total, TOTAL),
+        exceeded=total > TOTAL or not counted,
+        cursor=cursor,
     )
 
 
-def _found(connection: Connection, plan: _Plan, start: Position, wanted: int) -> tuple[list[Hit], int]:
-    """The first hits after a position, and how many there are in all."""
-    few = _with_words(connection, plan) if plan.shared["words"] is not None else None
-    if few is None:
-        return _walk(connection, _for_walk(connection, plan), start, wanted), _count(connection, plan)
-    return _page(few, start, wanted), len(few)
-
-
-def _plan(connection: Connection, scope: Scope, query: Discover, shelf: int) -> _Plan | None:
-    """How to search one shelf; None if nothing can match."""
-    if scope.principal == ANONYMOUS:
-        shelf += PUBLIC
-    text = (query.text or "").strip()
-    words = match_expression(text, scope.tenant, shelf) if text else None
-    if query.status is AgentStatus.REMOVED or (text and words is None) or (query.mine and scope.principal is None):
+def _plan(scope: Scope, query: Discover, examined: int) -> _Plan | None:
+    """How to search; None if nothing can match."""
+    words = words_of(query.text or "")
+    said = bool((query.text or "").strip())
+    if query.status is AgentStatus.REMOVED or (said and not words) or (query.mine and scope.principal is None):
         return None
-    needed = _needed(scope, query)
-    any_of = [("skill", skill) for skill in dict.fromkeys(query.skills)] if query.match is Match.ANY else []
-    walked = any_of or [_rarest(connection, scope.tenant, shelf, needed)]
-    must = [facet for facet in needed if facet not in walked]
-    figures = query.max_p95_ms is not None or query.min_availability is not None
-    shared: Params = {
-        "tenant": scope.tenant,
-        "shelf": shelf,
-        "least": -_BEYOND if query.min_rating is None else query.min_rating,
-        "must": msgspec.json.encode(must).decode() if must else None,
-        "without": query.without_capability,
-        "words": words,
-        "common": None,
-        "figures": 1 if figures else None,
-        "p95_ms": 2**62 if query.max_p95_ms is None else query.max_p95_ms,
-        "availability": -_BEYOND if query.min_availability is None else query.min_availability,
-    }
-    return _Plan(walked=walked, must=must, shared=shared)
+    shelves = (FINDABLE, PAUSED) if query.also_paused else (PAUSED if query.status in NOT_FOUND else FINDABLE,)
+    if scope.principal == ANONYMOUS:
+        shelves = tuple(shelf + PUBLIC for shelf in shelves)
+    skills: list[Facet] = [("skill", skill) for skill in dict.fromkeys(query.skills)]
+    any_of = skills if query.match is Match.ANY and len(skills) > 1 else []
+    needed = ([] if any_of else skills) + _needed(scope, query)
+    without = None if query.without_capability is None else ("capability", query.without_capability)
+    plain = len(needed) < 2 and len(shelves) == 1 and not (words or any_of or without)
+    looked = Looked(tenant=scope.tenant, shelves=shelves, all_of=needed, any_of=any_of, without=without, words=words)
+    return _Plan(
+        tenant=scope.tenant,
+        shelf=shelves[0],
+        facet=(needed[0] if needed else ALL) if plain else None,
+        match=None if plain else expression(looked),
+        query=query,
+        examined=examined,
+    )
 
 
 def _needed(scope: Scope, query: Discover) -> list[Facet]:
-    """The facets an agent must have, all of them."""
-    needed: list[Facet] = []
-    if query.match is Match.ALL:
-        needed += [("skill", skill) for skill in query.skills]
-    needed += [("tag", tag) for tag in query.tags]
+    """The facets beside skills that an agent must have, all of them."""
+    needed: list[Facet] = [("tag", tag) for tag in query.tags]
     if query.capability is not None:
         needed.append(("capability", query.capability))
     if query.dialect is not None:
@@ -147,78 +174,82 @@ def _needed(scope: Scope, query: Discover) -> list[Facet]:
     return list(dict.fromkeys(needed))
 
 
-def _rarest(connection: Connection, tenant: str, shelf: int, needed: list[Facet]) -> Facet:
-    if len(needed) < 2:
-        return needed[0] if needed else ALL
-    rarest = needed[0]
-    for limit in SIZES:
-        sizes = {facet: number(connection, SQL["facet_size"], (tenant, shelf, *facet, limit)) or 0 for facet in needed}
-        rarest = min(needed, key=sizes.__getitem__)
-        if sizes[rarest] < limit:
+def _page(connection: Connection, plan: _Plan, start: Position, wanted: int) -> _Page:
+    """The first hits after a position."""
+    if not plan.figures:
+        return _Page(hits=_slice(connection, plan, start, wanted))
+    hits: list[Hit] = []
+    skip = 0 if start.after is not None or start.row is not None else start.offset
+    last: Hit | None = None
+    for looked_at, hit in enumerate(_walk(connection, plan, start), start=1):
+        if plan.wants(hit):
+            if skip:
+                skip -= 1
+            else:
+                hits.append(hit)
+        if len(hits) == wanted:
+            return _Page(hits=hits)
+        if looked_at == plan.examined:
+            last = hit
             break
-    return rarest
+    return _Page(hits=hits, last=last)
 
 
-def _walk(connection: Connection, plan: _Plan, start: Position, wanted: int) -> list[Hit]:
-    """The first hits after the position. A page of several walks is among the first so many of each."""
-    score, after_id = (_BEYOND, "") if start.after is None else start.after
-    skip = 0 if start.after is not None else start.offset
-    alone = len(plan.walked) == 1
-    found: dict[str, Hit] = {}
-    for kind, value in plan.walked:
-        params: Params = {**plan.shared, "kind": kind, "value": value, "score": score, "id": after_id}
-        params |= {"limit": wanted if alone else wanted + skip, "offset": skip if alone else 0}
-        for hit in msgspec.convert(connection.execute(SQL["walk_agents"], params).fetchall(), list[Hit]):
-            found[hit.id] = hit
-    ranked = sorted(found.values(), key=Hit.rank)
-    return ranked if alone else ranked[skip : skip + wanted]
+def _walk(connection: Connection, plan: _Plan, start: Position) -> Iterator[Hit]:
+    """All agents after a position, whatever their figures."""
+    begin = start if start.after is not None or start.row is not None else Position(offset=0)
+    while True:
+        hits = _slice(connection, plan, begin, SLICE)
+        yield from hits
+        if len(hits) < SLICE:
+            return
+        begin = hits[-1].at(0)
 
 
-def _for_walk(connection: Connection, plan: _Plan) -> _Plan:
-    """The plan with its words where the walk is quickest."""
-    words = plan.shared["words"]
-    if words is None or (number(connection, SQL["words_size"], (words, COMMON)) or 0) < COMMON:
-        return plan
-    return msgspec.structs.replace(plan, shared={**plan.shared, "words": None, "common": words})
-
-
-def _count(connection: Connection, plan: _Plan) -> int:
-    if plan.shared["words"] is not None and plan.walked == [ALL]:
-        return TOTAL + 1  # more than the candidates, of whom nothing else was asked
-    if len(plan.walked) > 1:
-        return len(_walk(connection, plan, Position(offset=0), TOTAL + 1))
-    kind, value = plan.walked[0]
-    params: Params = {**plan.shared, "kind": kind, "value": value, "limit": TOTAL + 1}
-    return number(connection, SQL["count_agents"], params) or 0
-
-
-def _with_words(connection: Connection, plan: _Plan) -> list[Hit] | None:
-    """All that match, best first, looked at one by one; None if too many have the words."""
-    params: Params = {**plan.shared, "limit": CANDIDATES + 1}
-    hits = msgspec.convert(connection.execute(SQL["agents_with_words"], params).fetchall(), list[Hit])
-    if len(hits) > CANDIDATES:
-        return None
-
-    without = plan.shared["without"]
-    if plan.walked == [ALL] and without is None:
-        return sorted(hits, key=Hit.rank)
-
-    def has(hit: Hit, facet: Facet) -> bool:
-        shelf = (plan.shared["tenant"], plan.shared["shelf"])
-        return bool(number(connection, SQL["has_facet"], (*shelf, *facet, hit.score, hit.id)))
-
-    matching = (
-        hit for hit in hits if all(has(hit, it) for it in plan.must) and any(has(hit, it) for it in plan.walked)
-    )
-    kept = (hit for hit in matching if not (isinstance(without, str) and has(hit, ("capability", without))))
-    return sorted(kept, key=Hit.rank)
-
-
-def _page(hits: list[Hit], start: Position, wanted: int) -> list[Hit]:
+def _slice(connection: Connection, plan: _Plan, start: Position, limit: int) -> list[Hit]:
+    offset = 0 if start.after is not None or start.row is not None else start.offset
+    if plan.match is not None:
+        params = {**_matched(plan), "after": start.row or 0, "limit": limit, "offset": offset}
+        return _hits(connection, "walk_index", params)
+    params = {**_shelf(plan), "limit": limit, "offset": offset}
     if start.after is None:
-        return hits[start.offset : start.offset + wanted]
+        return _hits(connection, "walk_facet", {**params, "score": _BEYOND})
+    # First the rest of those that are as good: thousands may be.
     score, after_id = start.after
-    return [hit for hit in hits if hit.rank() > (-score, after_id)][:wanted]
+    hits: list[Hit] = []
+    if score >= _least(plan):
+        hits = _hits(connection, "walk_equals", {**params, "score": score, "id": after_id})
+    if len(hits) < limit:
+        hits += _hits(connection, "walk_facet", {**params, "score": score, "limit": limit - len(hits)})
+    return hits
+
+
+def _total(connection: Connection, plan: _Plan) -> tuple[int, bool]:
+    """How many match, counted to one more than is shown; and whether all were looked at."""
+    if not plan.figures:
+        if plan.match is not None:
+            return number(connection, SQL["count_index"], {**_matched(plan), "limit": TOTAL + 1}) or 0, True
+        return number(connection, SQL["count_facet"], {**_shelf(plan), "limit": TOTAL + 1}) or 0, True
+    found = _page(connection, plan, Position(offset=0), TOTAL + 1)
+    return len(found.hits), found.last is None
+
+
+def _shelf(plan: _Plan) -> Params:
+    kind, value = plan.facet or ALL
+    return {"tenant": plan.tenant, "shelf": plan.shelf, "kind": kind, "value": value, "least": _least(plan)}
+
+
+def _matched(plan: _Plan) -> Params:
+    least = plan.query.min_rating
+    return {"match": plan.match, "end": MOST_ROW if least is None else first_row(least, beyond=True)}
+
+
+def _least(plan: _Plan) -> float:
+    return -_BEYOND if plan.query.min_rating is None else plan.query.min_rating
+
+
+def _hits(connection: Connection, name: str, params: Params) -> list[Hit]:
+    return msgspec.convert(connection.execute(SQL[name], params).fetchall(), list[Hit])
 
 
 def _read(connection: Connection, hits: Iterable[Hit]) -> Iterable[Agent]:

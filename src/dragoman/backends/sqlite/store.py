@@ -21,6 +21,7 @@ from dragoman.backends.sqlite import (
     agents,
     audit_check,
     audit_rows,
+    audit_trim,
     codec,
     deliveries,
     delivery_lists,
@@ -30,32 +31,44 @@ from dragoman.backends.sqlite import (
     keys,
     listing,
     mail,
+    minutes,
     ratings,
+    retention,
     search,
     signatures,
     tasks,
+    usage,
 )
+from dragoman.backends.sqlite.backlog import backlog
 from dragoman.backends.sqlite.commands import OPENED, Command, Grow, Open
 from dragoman.backends.sqlite.connection import Connect, Connection, connect, number
 from dragoman.backends.sqlite.file import StoreFile
 from dragoman.backends.sqlite.held import Held, HeldOpenings, belongs
+from dragoman.backends.sqlite.lane_figures import LaneFigures
 from dragoman.backends.sqlite.once import REQUEST, RecentKeys, name_of
+from dragoman.backends.sqlite.space import Disk, RealDisk
 from dragoman.backends.sqlite.sql import SQL
 from dragoman.backends.sqlite.taken import TakenByTenants
-from dragoman.model.agent import Agent, AgentStatus
+from dragoman.model.agent import Agent, AgentStatus, RateLimits
+from dragoman.model.budget import Budget
 from dragoman.model.errors import Conflict, RateLimited
 from dragoman.model.events import Happened
 from dragoman.model.operations import Discover, ListTasks
 from dragoman.model.task import Task
+from dragoman.model.usage import Sums
 from dragoman.ports.audit import Act, AuditList, AuditQuery, Checked, Head, SignedHead, Usage, Window
 from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, Grown, mail_topic, task_topic
-from dragoman.ports.clock import Clock
+from dragoman.ports.clock import Clock, SteadyClock
 from dragoman.ports.deliveries import Delivery, DeliveryList, DeliveryQuery, Outcome, Pending, Receiver
+from dragoman.ports.minutes import Measured, Minute, MinuteQuery
+from dragoman.ports.retention import Expired, Inspected
 from dragoman.ports.store import (
     AgentList,
+    Backlog,
     Duplicate,
     Growth,
     Job,
+    Lane,
     Mark,
     Opened,
     Opening,
@@ -70,11 +83,13 @@ from dragoman.ports.store import (
     TaskList,
     Took,
 )
+from dragoman.ports.usage import DayOf, UsageQuery, UsageSum
 
 FRESH_COMMIT_S: Final = 5.0
 CHECK_S: Final = 2.0
 USE_NOTED_S: Final = 60.0
 USES_KNOWN: Final = 10_000
+DISK: Final = RealDisk()
 
 _NO_IDS: Final = range(0)
 
@@ -94,16 +109,20 @@ class SqliteStore:
         bus: Bus,
         hold_s: float = 0.1,
         wal_mib: float = 64,
+        ballast_mib: float = 0,
+        disk: Disk = DISK,
         readers: int = 2,
         connect: Connect = connect,
         inline: bool = False,
     ) -> None:
         self._clock = clock
+        self._steady = SteadyClock(clock)  # for what expires or falls due
         self._bus = bus
         self._held = HeldOpenings(clock, hold_s, self._write_opening)
         self._recent = RecentKeys()
         self._uses: dict[str, datetime] = {}
         self._taken = TakenByTenants()
+        self.lane_figures: Final = LaneFigures(clock.monotonic)
         self._next_task = 1
         self._next_job = jobs.OTHER_JOBS
         self._last_commit: float | None = None
@@ -112,10 +131,15 @@ class SqliteStore:
             path,
             connect=connect,
             now=self._now,
+            steady=self._steady_now,
+            monotonic=clock.monotonic,
             settle=self._settle,
             held=self._held.__len__,
             taken=self._taken.add,
             wal_mib=wal_mib,
+            ballast_mib=ballast_mib,
+            disk=disk,
+            figures=self.lane_figures,
             readers=readers,
             inline=inline,
         )
@@ -127,9 +151,11 @@ class SqliteStore:
         self._loop = asyncio.get_running_loop()
         self._file = self._open_file()
         connection = self._file.connection
-        self._next_task = (number(connection, SQL["last_task_number"]) or 0) + 1
+        removed_task, removed_delivery = retention.highest_removed(connection)
+        self._next_task = max(number(connection, SQL["last_task_number"]) or 0, removed_task) + 1
         self._taken.begin(connection, self._next_task - 1)
         last_job = max(number(connection, SQL[name]) or 0 for name in ("last_job_id", "last_delivery_id"))
+        last_job = max(last_job, removed_delivery)
         self._next_job = max(last_job + 1, jobs.OTHER_JOBS)
 
     async def check(self) -> bool:
@@ -143,6 +169,20 @@ class SqliteStore:
         except Exception:  # noqa: BLE001 - whatever it is, the store does not write
             return False
         return True
+
+    def lane(self) -> Lane:
+        """What waits to be written, and whether there is room for new things."""
+        writer = self._file.writer
+        return Lane(waiting=writer.pending, submitted=writer.submitted, full=self._file.space.full)
+
+    def log_bytes(self) -> int:
+        """How large the write-ahead log is."""
+        return self._file.log_bytes()
+
+    async def backlog(self) -> Backlog:
+        """What waits in the store."""
+        now = self._now()
+        return await self._file.read(lambda connection: backlog(connection, now))
 
     async def close(self) -> None:
         """Write what is held and queued, leave the file tidy."""
@@ -161,9 +201,10 @@ class SqliteStore:
         """
         once = opening.once
         if once is not None:
-            known = self._recent.find(name_of(opening.task.tenant, once), self._clock.now())
+            known = self._recent.find(name_of(opening.task.tenant, once), self._steady.now())
             if known is not None and known[0] != opening.task.id:
                 return Duplicate(task_id=known[0], same=known[1] == once.digest)
+        self._file.space.refuse_new()
         self._file.writer.refuse_if_full()
         task_number = self._next_task
         self._next_task = task_number + 1
@@ -210,7 +251,7 @@ class SqliteStore:
 
     async def find_once(self, tenant: str, principal: str, scope: str, key: str) -> tuple[str, bytes] | None:
         """The task id and digest behind a key, if it has not expired."""
-        now = self._clock.now()
+        now = self._steady.now()
         name = (tenant, principal, scope, key)
         known = self._recent.find(name, now)
         if known is not None:
@@ -241,7 +282,7 @@ class SqliteStore:
 
     async def lease(self, queues: Sequence[str], limit: int, owner: Owner) -> Sequence[Job]:
         """Claim due jobs that nobody of a live epoch holds, by rank; each claim is attempt + 1."""
-        now = self._now()
+        now = self._steady_now()
         return await self._file.write(lambda connection: jobs.lease(connection, queues, limit, owner, now))
 
     async def finish(self, job: Job) -> bool:
@@ -303,7 +344,8 @@ class SqliteStore:
 
     async def put_mail(self, tenant: str, box: str, body: bytes) -> None:
         """Keep a message until it has been fetched."""
-        await self._file.write(lambda connection: mail.put(connection, tenant, box, body))
+        now = self._now()
+        await self._file.write(lambda connection: mail.put(connection, tenant, box, body, now))
         self._bus.publish(mail_topic(tenant, box), b"")
 
     async def read_mail(self, tenant: str, box: str, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
@@ -327,6 +369,7 @@ class SqliteStore:
 
         Raises RateLimited where its tenant has as many agents as it may.
         """
+        self._file.space.refuse_new()
         agent, act = registration.agent, registration.act
 
         def noted(stored: StoredAgent | Taken | agents.Full) -> Act | None:
@@ -357,7 +400,7 @@ class SqliteStore:
         return await self._file.read(lambda connection: agents.versions(connection, tenant, agent_id))
 
     async def search(self, scope: Scope, query: Discover) -> AgentList:
-        """Agents that match, best rating first, then by id. Raises BadParams for a malformed cursor."""
+        """Agents that match, best rating first. Raises BadParams for a malformed cursor."""
         return await self._file.read(lambda connection: search.search(connection, scope, query))
 
     async def change_agent(
@@ -368,21 +411,27 @@ class SqliteStore:
         open_: bool | None,
         private: bool | None,
         act: Act | None = None,
+        limits: RateLimits | None = None,
     ) -> Agent | None:
-        """Change how an agent stands; None if there is none."""
+        """Change how an agent stands; None if there is none. Empty limits take away those that were set."""
 
         def change(connection: Connection) -> Agent | None:
-            return agents.change(connection, tenant, agent_id, status, open_, private)
+            return agents.change(connection, tenant, agent_id, status, open_, private, limits)
 
         agent = await self._file.write(change, lambda changed: None if changed is None else act)
         if agent is not None:
             self._tell_agent(tenant, agent_id)
         return agent
 
+    async def agents_to_check(self, after: int, limit: int) -> Sequence[tuple[int, Agent]]:
+        """Agents of all tenants that may be called, or might again, after a number, each with its own."""
+        return await self._file.read(lambda connection: agents.to_check(connection, after, limit))
+
     # Keys and sealed values
 
     async def add_key(self, key: StoredKey, act: Act | None = None) -> None:
         """Keep a new key."""
+        self._file.space.refuse_new()
         await self._file.write(lambda connection: keys.add_key(connection, key), lambda _: act)
 
     async def find_key(self, key_id: str) -> StoredKey | None:
@@ -400,6 +449,17 @@ class SqliteStore:
         )
         if known:
             self._bus.publish(KEY_REVOKED, key_id.encode())
+        return known
+
+    async def change_key(
+        self, key_id: str, limits: RateLimits | None, budget: Budget | None, act: Act | None = None
+    ) -> bool:
+        """Set how often a key may call and what it may spend; False if there is none."""
+        known = await self._file.write(
+            lambda connection: keys.change_key(connection, key_id, limits, budget), lambda known: act if known else None
+        )
+        if known:
+            self._bus.publish(KEY_REVOKED, key_id.encode())  # What is remembered of it holds no longer.
         return known
 
     async def key_used(self, key_id: str, at: datetime) -> None:
@@ -434,6 +494,53 @@ class SqliteStore:
     async def took(self, tenant: str, agent_id: str, skill: str) -> Sequence[int]:
         """The history of one skill; empty where there is none."""
         return await self._file.read(lambda connection: durations.get(connection, tenant, agent_id, skill))
+
+    # Statistics
+
+    async def add_minutes(self, counted: Sequence[Minute], measured: Sequence[Measured]) -> Sequence[Agent]:
+        """Add what was counted, and let agents stand by what was measured; those that stand differently now."""
+        return await self._file.write(lambda connection: minutes.add(connection, counted, measured))
+
+    async def minutes(self, query: MinuteQuery) -> Sequence[Minute]:
+        """What was counted, added up."""
+        return await self._file.read(lambda connection: minutes.read(connection, query))
+
+    # Usage
+
+    async def add_usage(self, days: Sequence[tuple[DayOf, Sums]], at: datetime) -> None:
+        """Add to the sums; all calls that ended before are counted with it."""
+        await self._file.rewrite(lambda connection, noted: usage.add(connection, noted, days, codec.to_micros(at)))
+
+    async def uncounted(self, before: datetime) -> Sequence[Task] | None:
+        """The calls that ended after sums were last added to, and before a time; None where that never was."""
+        return await self._file.read(lambda connection: usage.uncounted(connection, codec.to_micros(before)))
+
+    async def spent_on(self, day: int, tenant: str, caller: str) -> Sums:
+        """What one caller used up on a day, as far as it was added."""
+        return await self._file.read(lambda connection: usage.spent_on(connection, day, tenant, caller))
+
+    async def usage_by(self, query: UsageQuery) -> Sequence[UsageSum]:
+        """The sums that were asked for, in no order."""
+        return await self._file.read(lambda connection: usage.by(connection, query))
+
+    async def calls_in(
+        self, tenant: str, context_id: str, *, caller: str | None, since: datetime | None, most: int
+    ) -> int:
+        """How many calls a conversation has had, those included that are held."""
+        begun = 0 if since is None else codec.to_micros(since)
+        scope = Scope(tenant=tenant, principal=caller)
+        held = sum(each.opening.task.context_id == context_id for each in self._held.waiting(scope))
+        return held + await self._file.read(
+            lambda connection: usage.calls_in(connection, tenant, context_id, caller, begun, most)
+        )
+
+    async def spent_in(self, tenant: str, context_id: str, caller: str) -> Sums:
+        """What a caller's calls in one conversation used up."""
+        return await self._file.read(lambda connection: usage.spent_in(connection, tenant, context_id, caller))
+
+    async def below(self, task_id: str, most: int) -> Sequence[Task]:
+        """The calls that belong to one, up to a number."""
+        return await self._file.read(lambda connection: usage.children(connection, task_id, most))
 
     # Ratings
 
@@ -484,6 +591,35 @@ class SqliteStore:
         return await self._file.rewrite(
             lambda connection, audit: forgetting.forget(connection, audit, scope, ids, now), noted
         )
+
+    async def expire_calls(self, before: datetime, after: int) -> Expired:
+        """Remove the next calls that ended before that time."""
+        micros, now = codec.to_micros(before), self._now()
+        step = partial(retention.expire_calls, before=micros, now=now, after=after, monotonic=self._clock.monotonic)
+        return await self._file.rewrite(partial(step, counted=self._taken.counts))
+
+    async def expire_audit(self, before: datetime) -> Expired:
+        """Remove the next of the oldest rows of the audit, if they are from before that time."""
+        micros = codec.to_micros(before)
+        return await self._file.rewrite(partial(audit_trim.expire, before=micros, monotonic=self._clock.monotonic))
+
+    async def expire_rest(self, now: datetime, mail_before: datetime | None) -> Expired:
+        """Remove some of the keys, marks, messages and left events whose time is over."""
+        step = partial(
+            retention.expire_rest,
+            now=codec.to_micros(now),
+            mail_before=None if mail_before is None else codec.to_micros(mail_before),
+            monotonic=self._clock.monotonic,
+        )
+        return await self._file.write(step)
+
+    def left_open(self) -> bool:
+        """Whether the process that had the file before ended without closing it."""
+        return self._file.left_open
+
+    async def inspect(self, *, quick: bool) -> Inspected:
+        """Look at the whole file, beside everything else."""
+        return await self._file.inspect(quick=quick)
 
     async def usage(self) -> Usage:
         """What each tenant takes now; stored bytes are counted piece by piece after the start."""
@@ -580,3 +716,6 @@ class SqliteStore:
 
     def _now(self) -> int:
         return codec.to_micros(self._clock.now())
+
+    def _steady_now(self) -> int:
+        return codec.to_micros(self._steady.now())

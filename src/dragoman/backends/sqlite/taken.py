@@ -56,6 +56,10 @@ class TakenByTenants:
                 _add(self._bytes, noted.stored)
                 _add(self._open, noted.open)
 
+    def counts(self, number: int) -> bool:
+        """Whether the bytes of a call are in the figures: it came since the start, or was counted already."""
+        return number <= self._counted or number > self._upto
+
     @property
     def whole(self) -> bool:
         """Whether the bytes of all that was there at the start are counted."""

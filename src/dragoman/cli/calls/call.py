@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dragoman.cli.calls.answer import question_of, show_answer
+from dragoman.cli.calls.explain import explain, route_of
 from dragoman.cli.calls.skill import input_schema, target_of
 from dragoman.cli.calls.wanted import Wanted, asked_back, content_of
 from dragoman.cli.completion import agents_and_skills
@@ -52,6 +53,7 @@ LONGEST_ACCEPTED_S: Final = 86400.0
 @click.option("--as", "dialect", type=click.Choice(DIALECTS), help="Call in this dialect and print its answer.")
 @click.option("--idempotency-key", metavar="KEY", help="The same key and input never run twice within 24 h.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the answer's files there.")
+@click.option("--explain", is_flag=True, help="Say how the hub chose the agent, and among whom.")
 @common
 def command(**options: Any) -> None:
     """Call a skill and print its answer.
@@ -108,8 +110,13 @@ def _carry(output: Output, hub: Hub, call: "Asked", wanted: Wanted) -> None:
                 raise
             call = asked_back(call, *question)
             continue
+        if wanted.explain and output.json:
+            output.document({**answered.answer, "route": route_of(hub, answered.answer)})
+            return
         if not (output.json and wanted.stream):
             show_answer(output, hub, answered.answer, said=answered.said, out=wanted.out)
+        if wanted.explain:
+            explain(output, hub, answered.answer)
         return
 
 

@@ -36,6 +36,7 @@ class Wanted(NamedTuple):
     dialect: str | None
     idempotency_key: str | None
     out: Path | None
+    explain: bool
 
     @property
     def seconds(self) -> float:

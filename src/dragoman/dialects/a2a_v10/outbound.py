@@ -16,7 +16,7 @@ from dragoman.dialects.hints import hints_of
 from dragoman.dialects.jsonrpc import request_body, unreadable
 from dragoman.dialects.kinds import sent_once
 from dragoman.dialects.listening import TaskListener
-from dragoman.dialects.shapes import may_hold_doubles, read_message, read_task, unwrapped, whole_numbers
+from dragoman.dialects.shapes import account_in, may_hold_doubles, read_message, read_task, unwrapped, whole_numbers
 from dragoman.dialects.text import path_segment
 from dragoman.dialects.times import retry_after_s
 from dragoman.model.agent import Binding, Endpoint
@@ -214,7 +214,7 @@ def _direct(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:
     if message.role is Role.USER:
         raise BadAgentReply("The agent sent the caller's own message back.", reason="invalid_response")
     said = MessageAdded(at=at, message=message, direct=True)
-    done = StatusChanged(at=at, state=TaskState.COMPLETED)
+    done = StatusChanged(at=at, state=TaskState.COMPLETED, usage=account_in(value.get("metadata")))
     context_id = value.get("contextId")
     remote = Remote(context_id=context_id) if isinstance(context_id, str) else None
     return Heard(events=(said, done), settled=True, remote=remote)

@@ -88,6 +88,7 @@ def _sent(request: HttpRequest, params: SendMessageRequest, wait: Wait) -> Asked
         timeout_s=_timeout_s(hints, wait),
         callback=None if push is None else callback_of(push, request),
         parent_id=hints.parent,
+        within=hints.within,
         title=hints.title,
         idempotency_key=header_text(request, "Idempotency-Key"),
         request_id=header_text(request, "X-Request-ID"),

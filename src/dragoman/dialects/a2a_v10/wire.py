@@ -18,6 +18,7 @@ from dragoman.model.events import StatusChanged, Usage
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.lifecycle import artifacts_of, history_of
 from dragoman.model.task import Task
+from dragoman.model.usage import told_usage
 
 Required = Annotated[str, msgspec.Meta(min_length=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -262,7 +263,7 @@ def account_of(progress: float | None, usage: Usage | None, failure: Failure | N
     if progress is not None:
         told["progress"] = progress
     if usage is not None:
-        told["usage"] = msgspec.to_builtins(usage)
+        told["usage"] = told_usage(usage)
     if failure is not None:
         told["failure"] = {"code": failure.code, "retryable": failure.retryable}
     return told

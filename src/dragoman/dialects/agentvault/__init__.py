@@ -60,7 +60,7 @@ DIALECT: Final = Dialect(
         *(Loss(facet=f"skill:{field}", becomes="nothing") for field in ("scopes", "idempotent", "signed")),
         Loss(facet="context", becomes="metadata.dragoman.context of the message", hinted=True),
         Loss(facet="progress", becomes="a number in metadata.dragoman that callers see and agents are not asked for"),
-        Loss(facet="usage", becomes="figures in metadata.dragoman that callers see and agents are not asked for"),
+        Loss(facet="usage", becomes="metadata.dragoman.usage of the task", hinted=True),
     ),
     routes=(
         Route(method="GET", path="/agent-card.json", name=CARD, level=Level.MOUNT),

@@ -28,6 +28,7 @@ from dragoman.model.json import JsonObject, is_array, is_object
 from dragoman.model.lifecycle import history_of, output_of
 from dragoman.model.states import INTERRUPTED, TaskState
 from dragoman.model.task import Task
+from dragoman.model.usage import told_usage
 
 ERRORS: Final[ErrorTable] = {
     **RPC_ERRORS,
@@ -190,7 +191,7 @@ def _about(task: Task) -> JsonObject:
     if task.state is TaskState.WORKING and (words := text_of(task.status_message)) is not None:
         about["message"] = words
     if task.usage is not None:
-        about["usage"] = msgspec.to_builtins(task.usage)
+        about["usage"] = told_usage(task.usage)
     return about
 
 

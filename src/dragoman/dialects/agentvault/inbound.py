@@ -141,6 +141,7 @@ def _read_send(request: HttpRequest, frame: Frame) -> Operation:
         timeout_s=hints.timeout_s or LONGEST_S,
         callback=callback,
         parent_id=hints.parent,
+        within=hints.within,
         title=hints.title,
         idempotency_key=header_text(request, "Idempotency-Key"),
         request_id=header_text(request, "X-Request-ID"),

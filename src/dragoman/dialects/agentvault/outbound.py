@@ -14,7 +14,7 @@ from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.hints import HINTS, conversation_of, hints_of
 from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, shows, unreadable
 from dragoman.dialects.kinds import sent_once
-from dragoman.dialects.shapes import read_state
+from dragoman.dialects.shapes import account_in, read_state
 from dragoman.dialects.times import retry_after_s
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import (
@@ -131,7 +131,8 @@ def _task(outgoing: Outgoing, task: JsonObject, at: datetime) -> Heard:
         # The agent has the answer to its question, but has not looked at it yet.
         state = TaskState.WORKING
     if state not in FINAL and state not in INTERRUPTED:
-        return Heard(events=(StatusChanged(at=at, state=state),), settled=False, remote=remote)
+        now = StatusChanged(at=at, state=state, usage=account_in(task.get("metadata")))
+        return Heard(events=(now,), settled=False, remote=remote)
     said = list(_said(outgoing, turns))
     words = next((message for message, mark in said if mark == STATUS), None)
     if words is None and (state in _WITH_WORDS or outgoing.task.status_message is not None):
@@ -147,7 +148,7 @@ def _task(outgoing: Outgoing, task: JsonObject, at: datetime) -> Heard:
         for index, artifact in enumerate(artifacts if is_array(artifacts) else [])
         if is_object(artifact)
     ]
-    events.append(StatusChanged(at=at, state=state, message=words))
+    events.append(StatusChanged(at=at, state=state, message=words, usage=account_in(task.get("metadata"))))
     return Heard(events=tuple(events), settled=True, remote=remote)
 
 

@@ -48,7 +48,6 @@ LOSSES: Final = (
     Loss(facet="parent", becomes="metadata.dragoman.parent of the task", hinted=True),
     Loss(facet="accepts", becomes="nothing"),
     Loss(facet="extensions", becomes="nothing"),
-    Loss(facet="usage", becomes="the execution time alone"),
     Loss(facet="card:id", becomes="the agent's UUID"),
     Loss(facet="card:aliases", becomes="the agent's UUID"),
     Loss(facet="card:version", becomes="three numbers, those that it has"),

@@ -158,6 +158,7 @@ def _read_assignment(request: HttpRequest, message: Checked) -> SendTask:
         timeout_s=_allowed_s(message, asked.deadline) or hints.timeout_s or DEFAULT_TIMEOUT_S,
         callback=_callback(request, message, asked.metadata),
         parent_id=hints.parent,
+        within=hints.within,
         title=title,
         description=None if asked.description == asked.title else asked.description,
         sender=message.sender,

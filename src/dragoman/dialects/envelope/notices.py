@@ -11,17 +11,18 @@ import msgspec
 from dragoman.dialects.dialect import Notice, wire_error
 from dragoman.dialects.envelope.errors import ERRORS
 from dragoman.dialects.envelope.sealed import Letter, letter_of
-from dragoman.dialects.envelope.wire import AWAITED, AWAITING, COMPLETION, UPDATE, envelope_of, messages_url
+from dragoman.dialects.envelope.wire import AWAITED, AWAITING, COMPLETION, UPDATE, USAGE, envelope_of, messages_url
 from dragoman.dialects.refusals import JSON_HEADERS, details_of, failure_of, text_of
 from dragoman.dialects.times import between_ms, wire_time
 from dragoman.dialects.uuids import uuid_of
-from dragoman.model.events import StatusChanged
+from dragoman.model.events import StatusChanged, Usage
 from dragoman.model.http import HttpRequest
 from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.model.lifecycle import output_of
 from dragoman.model.objects import answer_object
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.model.usage import told_usage
 
 WORDS: Final[Mapping[TaskState, str]] = {
     TaskState.SUBMITTED: "assigned",
@@ -78,7 +79,7 @@ def _step(event: StatusChanged) -> JsonObject:
     said = text_of(event.message)
     if said is not None:
         told["message"] = said
-    metadata = dict(event.metadata or {})
+    metadata = _with_usage(event, event.usage)
     if event.state in _AWAITS:
         metadata[AWAITING] = _AWAITS[event.state]
     if metadata:
@@ -88,13 +89,27 @@ def _step(event: StatusChanged) -> JsonObject:
 
 def _end(task: Task, event: StatusChanged) -> JsonObject:
     told: JsonObject = {"result": _result(task) if event.state is TaskState.COMPLETED else _reason(task)}
-    if event.usage is not None and event.usage.execution_ms is not None:
-        told["execution_time_ms"] = event.usage.execution_ms
+    used = event.usage or task.usage
+    if used is not None and used.execution_ms is not None:
+        told["execution_time_ms"] = used.execution_ms
     elif task.started_at is not None:
         told["execution_time_ms"] = between_ms(task.started_at, event.at)
-    if event.metadata:
-        told["metadata"] = event.metadata
+    if used is not None:
+        used = msgspec.structs.replace(used, execution_ms=None)  # It has a field of its own.
+    metadata = _with_usage(event, used)
+    if metadata:
+        told["metadata"] = metadata
     return told
+
+
+def _with_usage(event: StatusChanged, usage: Usage | None) -> JsonObject:
+    """What was told beside a change, with what the agent used up."""
+    metadata = dict(event.metadata or {})
+    used = {} if usage is None else told_usage(usage)
+    used |= used.pop("other", {})
+    if used:
+        metadata[USAGE] = used
+    return metadata
 
 
 def _result(task: Task) -> Json:

@@ -3,8 +3,10 @@
 from datetime import datetime
 from typing import Final
 
+import msgspec
+
 from dragoman.dialects.envelope.errors import agent_error
-from dragoman.dialects.envelope.wire import AWAITED, AWAITING, STATES
+from dragoman.dialects.envelope.wire import AWAITED, AWAITING, STATES, USAGE
 from dragoman.model.content import Artifact, Message, Part, Role, Text
 from dragoman.model.errors import AgentError, DragomanError
 from dragoman.model.events import ArtifactChunk, StatusChanged, TaskEvent, Usage
@@ -12,6 +14,7 @@ from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.model.lifecycle import RESULT_ARTIFACT
 from dragoman.model.objects import parts_of_object
 from dragoman.model.states import TaskState
+from dragoman.model.usage import read_usage
 
 _ERROR_MEMBERS: Final = frozenset({"code", "message", "details"})
 _LONGEST_MS: Final = 2**53
@@ -25,20 +28,28 @@ def update_event(
     if state is TaskState.WORKING and metadata and (awaited := AWAITED.get(str(metadata.get(AWAITING)))) is not None:
         state = awaited
         metadata = {name: value for name, value in metadata.items() if name != AWAITING}
+    usage, metadata = account_of(metadata)
     failure = AgentError(message or "The agent failed.").failure() if state is TaskState.FAILED else None
     said = Message(id=message_id, role=Role.AGENT, parts=(Text(text=message),), at=at) if message else None
     return StatusChanged(
-        at=at, state=state, message=said, progress=progress, failure=failure, metadata=metadata or None
+        at=at, state=state, message=said, progress=progress, failure=failure, usage=usage, metadata=metadata or None
     )
+
+
+def account_of(metadata: JsonObject | None) -> tuple[Usage | None, JsonObject | None]:
+    """What an agent says that it used, and its metadata without that."""
+    if metadata is None or not is_object(metadata.get(USAGE)):
+        return None, metadata
+    return read_usage(metadata[USAGE]), {name: value for name, value in metadata.items() if name != USAGE}
 
 
 def completion_events(
     status: str, result: JsonObject, execution_time_ms: float | None, metadata: JsonObject | None, at: datetime
 ) -> tuple[TaskEvent, ...]:
     """The end of a task: its result, or why there is none."""
-    usage = None
+    usage, metadata = account_of(metadata)
     if execution_time_ms is not None and execution_time_ms <= _LONGEST_MS:
-        usage = Usage(execution_ms=round(execution_time_ms))
+        usage = msgspec.structs.replace(usage or Usage(), execution_ms=round(execution_time_ms))
     if status == "failed":
         failure = _failure_of(result).failure()
         return (StatusChanged(at=at, state=TaskState.FAILED, failure=failure, usage=usage, metadata=metadata or None),)

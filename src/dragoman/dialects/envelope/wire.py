@@ -29,6 +29,7 @@ ERROR: Final = "error"
 TYPES: Final = (ASSIGNMENT, UPDATE, COMPLETION, PING, ERROR)
 
 REPLY_TO: Final = "reply_to"  # in an assignment's metadata: where the outcome is to be posted
+USAGE: Final = "usage"  # in the metadata of a report: what the agent used up
 TRACEPARENT: Final = "traceparent"  # in the `dragoman` block of a message that is sent without headers
 AWAITING: Final = "awaiting"  # in an update's metadata: what a task in progress waits for
 

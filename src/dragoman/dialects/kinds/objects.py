@@ -17,6 +17,7 @@ from dragoman.model.content import Artifact, Blob, Data, Link, Message, Part, Ro
 from dragoman.model.errors import BadParams
 from dragoman.model.json import JsonObject, is_object
 from dragoman.model.task import Task
+from dragoman.model.usage import told_usage
 
 COMPAT: Final = "data_part_compat"  # the reference SDK's own word for data that is no object
 _MEDIA_TYPE: Final = "mediaType"
@@ -160,7 +161,7 @@ def beside_task(task: Task) -> JsonObject:
     if task.progress is not None:
         beside["progress"] = task.progress
     if task.usage is not None:
-        beside["usage"] = msgspec.to_builtins(task.usage)
+        beside["usage"] = told_usage(task.usage)
     if task.failure is not None:
         beside["failure"] = {"code": task.failure.code, "retryable": task.failure.retryable}
     return beside

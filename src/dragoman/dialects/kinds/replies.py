@@ -10,7 +10,7 @@ from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.hints import HINTS, hints_of
 from dragoman.dialects.jsonrpc import RpcError, read_reply, unreadable
 from dragoman.dialects.kinds.objects import restored, wire_message
-from dragoman.dialects.shapes import read_message, read_task, unwrapped
+from dragoman.dialects.shapes import account_in, read_message, read_task, unwrapped
 from dragoman.dialects.times import retry_after_s
 from dragoman.dialects.uuids import uuid_of
 from dragoman.model.content import Artifact, Message, Role
@@ -154,15 +154,12 @@ def _direct(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:
     if message.role is Role.USER:
         raise BadAgentReply("The agent sent the caller's own message back.", reason="invalid_response")
     context_id: Json = value.get("contextId")
+    done = StatusChanged(at=at, state=TaskState.COMPLETED, usage=account_in(value.get("metadata")))
     return Heard(
-        events=restored_events((MessageAdded(at=at, message=message, direct=True), _completed(at))),
+        events=restored_events((MessageAdded(at=at, message=message, direct=True), done)),
         settled=True,
         remote=Remote(context_id=context_id) if isinstance(context_id, str) and context_id else None,
     )
-
-
-def _completed(at: datetime) -> StatusChanged:
-    return StatusChanged(at=at, state=TaskState.COMPLETED)
 
 
 def _restored_event(event: TaskEvent) -> TaskEvent:

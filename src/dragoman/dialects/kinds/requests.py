@@ -70,6 +70,7 @@ def send_task(
         timeout_s=hints.timeout_s or (LATER_S if wait is Wait.NONE else WAITED_S),
         callback=None if config is None else callback_of(config, slug),
         parent_id=hints.parent,
+        within=hints.within,
         title=hints.title,
         idempotency_key=header_text(request, "Idempotency-Key"),
         accepts=tuple(configuration.acceptedOutputModes or ()),

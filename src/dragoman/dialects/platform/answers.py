@@ -20,7 +20,8 @@ from dragoman.dialects.refusals import error_headers, failure_of, text_of, wait_
 from dragoman.dialects.times import between_ms, wire_time
 from dragoman.model.agent import AgentStatus, Trust
 from dragoman.model.answers import Accepted, AgentPage, Rated, Registered, Versions
-from dragoman.model.errors import AgentError, DragomanError
+from dragoman.model.circuit import Circuit
+from dragoman.model.errors import AgentError, DragomanError, RateLimited
 from dragoman.model.events import Usage
 from dragoman.model.http import JSON_TYPE, Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject
@@ -28,6 +29,7 @@ from dragoman.model.lifecycle import output_of
 from dragoman.model.objects import answer_object
 from dragoman.model.states import INTERRUPTED, TaskState
 from dragoman.model.task import Task
+from dragoman.model.usage import told_usage
 
 STATES: Final[Mapping[TaskState, str]] = {
     TaskState.SUBMITTED: "queued",
@@ -43,6 +45,11 @@ AWAITING: Final[Mapping[TaskState, str]] = {TaskState.INPUT_REQUIRED: "input", T
 
 _encode = msgspec.json.Encoder().encode
 _JSON: Final[Headers] = {b"content-type": JSON_TYPE}
+_LIMIT_FACTS: Final[Mapping[str, bytes]] = {
+    "allowed": b"x-ratelimit-limit",
+    "remaining": b"x-ratelimit-remaining",
+    "reset": b"x-ratelimit-reset",
+}
 
 
 def json_reply(status: int, body: Json) -> HttpReply:
@@ -104,7 +111,16 @@ def refusal(call_id: str, at: datetime, error: DragomanError) -> HttpReply:
         error=error_body(error),
         timing=Timing(queued_at=shown, failed_at=shown),
     )
-    return HttpReply(status=wire_error(ERRORS, error)[1], headers=error_headers(error), body=_encode(body))
+    return HttpReply(status=wire_error(ERRORS, error)[1], headers=_headers(error), body=_encode(body))
+
+
+def _headers(error: DragomanError) -> Headers:
+    """The headers that go with a refusal; of a limit also how much it is, and when all of it is there again."""
+    headers = error_headers(error)
+    facts = [(name, error.details.get(fact)) for fact, name in _LIMIT_FACTS.items()]
+    if not isinstance(error, RateLimited) or not all(type(value) is int for _, value in facts):
+        return headers
+    return {**headers, **{name: str(value).encode() for name, value in facts}}
 
 
 def error_body(error: DragomanError) -> ErrorBody:
@@ -130,6 +146,8 @@ def agent_page(page: AgentPage) -> HttpReply:
                 rating=agent.figures.rating,
                 response_time_p95_ms=agent.figures.p95_ms,
                 availability=agent.figures.availability,
+                last_seen_at=None if agent.figures.seen_at is None else wire_time(agent.figures.seen_at),
+                circuit=page.circuits.get(agent.id, Circuit.CLOSED),
                 dialect=agent.card.endpoints[0].dialect if agent.card.endpoints else "",
                 status=agent.status,
                 trust=agent.trusted,
@@ -181,7 +199,7 @@ def usage_body(usage: Usage | None) -> JsonObject | None:
     """What a call used up, with whatever else the agent reported."""
     if usage is None:
         return None
-    shown: JsonObject = msgspec.to_builtins(usage)
+    shown = told_usage(usage)
     shown.update(shown.pop("other", None) or {})
     return shown
 

@@ -149,6 +149,8 @@ def write_card(agent: Agent, place: Place) -> JsonObject:
                 each["description"] = skill.description
         if not place.owner or "endpoint" not in shown:
             shown["endpoint"] = f"{place.hub_url}/v1/agents/{card.id}/a2a"
+        if agent.limits_set is not None:
+            shown["rate_limits"] = msgspec.to_builtins(agent.limits)
         return shown
     capabilities: JsonObject = {"streaming": card.streaming, "a2a": True, "memory": card.memory}
     authentication: JsonObject = {"type": "bearer", "scopes_required": list(card.scopes_required) or ["a2a:call"]}
@@ -165,7 +167,7 @@ def write_card(agent: Agent, place: Place) -> JsonObject:
         "capabilities": capabilities,
         "skills": [_shown_skill(skill) for skill in card.skills],
         "authentication": authentication,
-        "rate_limits": msgspec.to_builtins(card.limits),
+        "rate_limits": msgspec.to_builtins(agent.limits),
         "endpoint": f"{place.hub_url}/v1/agents/{card.id}/a2a",
     }
     for name in _OPTIONAL:

@@ -11,7 +11,6 @@ import msgspec
 
 from dragoman.dialects.dialect import Heard, Outgoing
 from dragoman.dialects.platform.connected_parts import read_artifact
-from dragoman.dialects.platform.outbound import read_usage
 from dragoman.dialects.platform.streams import PlatformListener
 from dragoman.dialects.times import read_time
 from dragoman.model.content import Message, Role, Text
@@ -19,6 +18,7 @@ from dragoman.model.events import ArtifactChunk, Logged, StatusChanged, TaskEven
 from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.model.operations import Wait
 from dragoman.model.states import TaskState
+from dragoman.model.usage import read_usage
 
 RELEASED: Final = "released"  # the agent hands a call back that it has not begun
 ASKS: Final = frozenset({"ask", "auth"})

@@ -289,10 +289,10 @@ def _read_discover(request: HttpRequest) -> Operation:
         capability=query.get("capability"),
         dialect=query.get("dialect"),
         status=None if status is None else AgentStatus(status),
-        min_rating=_number(query, "min_rating", 0, 5),
-        max_p95_ms=_whole(query, "max_p95_ms", 0, 86_400_000),
-        min_availability=_number(query, "min_availability", 0, 1),
-        limit=_whole(query, "limit", 1, MAX_PAGE) or 20,
+        min_rating=number_in(query, "min_rating", 0, 5),
+        max_p95_ms=whole_in(query, "max_p95_ms", 0, 86_400_000),
+        min_availability=number_in(query, "min_availability", 0, 1),
+        limit=whole_in(query, "limit", 1, MAX_PAGE) or 20,
         cursor=query.get("cursor"),
     )
 
@@ -356,7 +356,8 @@ def _bad(path: str, message: str) -> BadParams:
     return BadParams(f"{path}: {message}", errors=[{"path": path, "message": message}])
 
 
-def _number(query: Mapping[str, str], name: str, low: float, high: float) -> float | None:
+def number_in(query: Mapping[str, str], name: str, low: float, high: float) -> float | None:
+    """A number in a query, if it has one of that name. Raises BadParams."""
     if name not in query:
         return None
     try:
@@ -368,7 +369,8 @@ def _number(query: Mapping[str, str], name: str, low: float, high: float) -> flo
     return value
 
 
-def _whole(query: Mapping[str, str], name: str, low: int, high: int) -> int | None:
+def whole_in(query: Mapping[str, str], name: str, low: int, high: int) -> int | None:
+    """A whole number in a query, if it has one of that name. Raises BadParams."""
     if name not in query:
         return None
     text = query[name]

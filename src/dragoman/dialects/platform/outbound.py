@@ -27,6 +27,7 @@ from dragoman.model.lifecycle import RESULT_ARTIFACT
 from dragoman.model.objects import input_object, parts_of_object
 from dragoman.model.operations import Priority
 from dragoman.model.states import TaskState
+from dragoman.model.usage import read_usage
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -40,9 +41,6 @@ _KEPT_CODES: Final[dict[str, type[DragomanError]]] = {
 }
 _OWN_NAMES: Final = frozenset({"self", "message", "retry_after_s", "retryable"})
 _UNFINISHED: Final = ("queued", "started", "running")
-MAX_TOKENS: Final = 10**9
-MAX_COST_USD: Final = 10**4
-_USAGE_FIELDS: Final = frozenset({"tokens", "input_tokens", "output_tokens", "cost_usd", "execution_ms"})
 
 
 def ask(outgoing: Outgoing) -> HttpRequest | None:
@@ -87,21 +85,6 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
 def failed_heard(error: Json, at: datetime) -> Heard:
     """What an agent's error says that came in the middle of its stream."""
     return _failed(at, _error_of(HttpReply(status=200), error), None)
-
-
-def read_usage(value: Json) -> Usage | None:
-    """An agent's account of what it used: its claims, kept only where they are sane numbers."""
-    if not is_object(value) or not value:
-        return None
-    other = {name: item for name, item in value.items() if name not in _USAGE_FIELDS}
-    return Usage(
-        tokens=_count(value.get("tokens")),
-        input_tokens=_count(value.get("input_tokens")),
-        output_tokens=_count(value.get("output_tokens")),
-        cost_usd=_cost(value.get("cost_usd")),
-        execution_ms=_count(value.get("execution_ms")),
-        other=other or None,
-    )
 
 
 def call_body(outgoing: Outgoing) -> JsonObject:
@@ -195,15 +178,3 @@ def _error_of(reply: HttpReply, error: Json) -> Failure:
 def _safe(details: JsonObject) -> JsonObject:
     """Details as keyword arguments: names that the errors themselves use are the agent's to lose."""
     return {name: value for name, value in details.items() if name not in _OWN_NAMES}
-
-
-def _count(value: Json) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_TOKENS:
-        return None
-    return int(value)
-
-
-def _cost(value: Json) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COST_USD:
-        return None
-    return float(value)

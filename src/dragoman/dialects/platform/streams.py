@@ -7,7 +7,7 @@ import msgspec
 
 from dragoman.dialects.dialect import Heard, Outgoing, Streaming
 from dragoman.dialects.platform.answers import STATES, error_body, question_of, result_of, usage_body
-from dragoman.dialects.platform.outbound import failed_heard, parts_of_result, read_usage
+from dragoman.dialects.platform.outbound import failed_heard, parts_of_result
 from dragoman.dialects.refusals import failure_of, text_of
 from dragoman.dialects.sse import SseEvent, frame
 from dragoman.model.content import Artifact, Message, Part, Role, Text
@@ -17,6 +17,7 @@ from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.model.lifecycle import RESULT_ARTIFACT
 from dragoman.model.states import INTERRUPTED, TaskState
 from dragoman.model.task import Ended, Snapshot, StreamItem, Task
+from dragoman.model.usage import read_usage
 
 RETRY: Final = b"retry: 3000\n"
 DONE: Final = b"{}"

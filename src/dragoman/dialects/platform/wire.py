@@ -175,9 +175,11 @@ class DiscoveredAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     rating: float
     response_time_p95_ms: int
     availability: float
+    circuit: str
     dialect: str
     status: str
     trust: str
+    last_seen_at: str | None = None
 
 
 class RegistryAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,19 +7,23 @@ import msgspec
 
 from dragoman.dialects.dialect import place_of
 from dragoman.dialects.platform.card import write_card
+from dragoman.dialects.platform.inbound import number_in, whole_in
 from dragoman.dialects.times import wire_time
 from dragoman.hub.authorize import may_change
 from dragoman.hub.handle import Hub
 from dragoman.model.agent import Agent, AgentStatus
 from dragoman.model.answers import AgentPage, Card, Versions
 from dragoman.model.call import Arrival, Caller
+from dragoman.model.circuit import Circuit
 from dragoman.model.errors import BadParams, NotAuthorized, NotFound
+from dragoman.model.given_limits import limits_of
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
 from dragoman.model.operations import ChangeAgent, Discover, GetCard, ListVersions
 from dragoman.server.pages.page import Page, body_of, json_reply, limit_of, query_of
 
-_FILTERS: Final = frozenset({"limit", "cursor", "status", "q", "mine"})
+_FIGURES: Final = frozenset({"min_rating", "max_p95_ms", "min_availability"})
+_FILTERS: Final = frozenset({"limit", "cursor", "status", "q", "mine"}) | _FIGURES
 
 
 class AgentChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,14 +34,18 @@ class AgentChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     private: bool | None = None
     credentials: JsonObject | None = None
     trust: Literal["approve"] | None = None
+    rate_limits: JsonObject | msgspec.UnsetType | None = msgspec.UNSET  # null: those of its card
 
 
 class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of a request that has nothing to say."""
 
 
-def pages(hub: Hub, credential_of: Callable[[Agent], Awaitable[JsonObject]]) -> tuple[Page, ...]:
-    """The pages of agents; `credential_of` says what an owner may know of the one that is stored for its agent."""
+def pages(
+    hub: Hub, credential_of: Callable[[Agent], Awaitable[JsonObject]], circuit_of: Callable[[Agent], Circuit]
+) -> tuple[Page, ...]:
+    """The pages of agents; `credential_of` says what an owner may know of the one that is stored for its agent,
+    `circuit_of` whether the agent is called at all."""
 
     async def listed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         values = query_of(request, _FILTERS)
@@ -48,17 +56,23 @@ def pages(hub: Hub, credential_of: Callable[[Agent], Awaitable[JsonObject]]) -> 
             text=values.get("q"),
             status=None if status is None else AgentStatus(status),
             mine=values.get("mine") == "true",
+            min_rating=number_in(values, "min_rating", 0, 5),
+            max_p95_ms=whole_in(values, "max_p95_ms", 0, 86_400_000),
+            min_availability=number_in(values, "min_availability", 0, 1),
             limit=limit_of(values),
             cursor=values.get("cursor"),
         )
         page = await hub.handle(caller, asked, arrival)
         assert isinstance(page, AgentPage)  # noqa: S101 - what a search answers
-        items = [shown(agent, request.hub, owner=may_change(caller, agent)) for agent in page.agents]
+        items = [
+            shown(agent, request.hub, owner=may_change(caller, agent), circuit=circuit_of(agent))
+            for agent in page.agents
+        ]
         return json_reply(200, {"items": items, "next_cursor": page.cursor})
 
     async def one(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         answer = await hub.handle(caller, GetCard(agent=request.params["agent"]), arrival)
-        return json_reply(200, await with_credential(_with_card(answer, request), answer))
+        return json_reply(200, await with_credential(_with_card(answer, request, circuit_of), answer))
 
     async def with_credential(item: JsonObject, answer: object) -> JsonObject:
         if isinstance(answer, Card) and answer.owner:
@@ -74,13 +88,14 @@ def pages(hub: Hub, credential_of: Callable[[Agent], Awaitable[JsonObject]]) -> 
             private=change.private,
             credentials=change.credentials,
             approve=change.trust is not None,
+            rate_limits=None if change.rate_limits is msgspec.UNSET else limits_of(change.rate_limits or {}),
         )
         answer = await hub.handle(caller, asked, arrival)
-        return json_reply(200, await with_credential(_with_card(answer, request), answer))
+        return json_reply(200, await with_credential(_with_card(answer, request, circuit_of), answer))
 
     async def removed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         asked = ChangeAgent(agent_id=request.params["agent"], status=AgentStatus.REMOVED)
-        return json_reply(200, _with_card(await hub.handle(caller, asked, arrival), request))
+        return json_reply(200, _with_card(await hub.handle(caller, asked, arrival), request, circuit_of))
 
     async def versions(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         answer = await hub.handle(caller, ListVersions(agent=request.params["agent"]), arrival)
@@ -107,7 +122,7 @@ def pages(hub: Hub, credential_of: Callable[[Agent], Awaitable[JsonObject]]) -> 
     )
 
 
-def shown(agent: Agent, hub_url: str, *, owner: bool) -> JsonObject:
+def shown(agent: Agent, hub_url: str, *, owner: bool, circuit: Circuit) -> JsonObject:
     """An agent as its owners see it; others do not see where it is registered."""
     card = agent.card
     first = card.endpoints[0] if card.endpoints else None
@@ -126,10 +141,15 @@ def shown(agent: Agent, hub_url: str, *, owner: bool) -> JsonObject:
         "rating": agent.figures.rating,
         "response_time_p95_ms": agent.figures.p95_ms,
         "availability": agent.figures.availability,
+        "success": round(agent.figures.success, 4),
+        "calls": agent.figures.calls,
+        "last_seen_at": None if agent.figures.seen_at is None else wire_time(agent.figures.seen_at),
+        "circuit": circuit,
         "endpoint": f"{hub_url}/v1/agents/{card.id}/a2a",
         "base_url": f"{hub_url}/agents/{card.id}/",
         "owner": agent.owner_id,
         "tags": list(agent.tags or card.tags),
+        "rate_limits": msgspec.to_builtins(agent.limits),
         "registered_at": wire_time(agent.registered_at),
         "updated_at": wire_time(agent.updated_at),
     }
@@ -153,8 +173,8 @@ def _probe_of(answer: object) -> JsonObject:
     return agent.probe
 
 
-def _with_card(answer: object, request: HttpRequest) -> JsonObject:
+def _with_card(answer: object, request: HttpRequest, circuit_of: Callable[[Agent], Circuit]) -> JsonObject:
     assert isinstance(answer, Card)  # noqa: S101 - what is asked for here
-    item = shown(answer.agent, request.hub, owner=answer.owner)
+    item = shown(answer.agent, request.hub, owner=answer.owner, circuit=circuit_of(answer.agent))
     item["card"] = write_card(answer.agent, place_of(answer, request.hub))
     return item

@@ -98,8 +98,8 @@ def pages(desk: AuditDesk) -> tuple[Page, ...]:
         return json_reply(200, check_of(found))
 
     return (
-        Page(method="GET", path="/v1/audit", answer=listed),
-        Page(method="GET", path="/v1/audit/verify", answer=verified),
+        Page(method="GET", path="/v1/audit", answer=listed, heavy=True),
+        Page(method="GET", path="/v1/audit/verify", answer=verified, heavy=True),
     )
 
 

@@ -14,6 +14,7 @@ from dragoman.model.events import ArtifactChunk, Happened, MessageAdded, Sent, S
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.lifecycle import artifacts_of
 from dragoman.model.objects import input_object, plain_part
+from dragoman.model.route import Route, RouteReason, explained
 from dragoman.model.states import INTERRUPTED, TaskState
 from dragoman.model.task import Task
 
@@ -60,10 +61,39 @@ class CallTrace(msgspec.Struct, frozen=True, kw_only=True):
     parent_span_id: str | None
 
 
+class RouteCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that could have had a call, by its last hour with the skill as it was then.
+
+    `passed`: the code of why it did not get the call, though it came first.
+    """
+
+    agent: str
+    success: float
+    calls: int
+    p95_ms: int | None
+    expected_ms: int
+    waiting: int
+    rating: float
+    price_usd: float
+    passed: str | None
+
+
+class RouteView(msgspec.Struct, frozen=True, kw_only=True):
+    """How the agent of a call was chosen that named only a skill; `more`: candidates that are not shown."""
+
+    skill: str
+    chosen: str
+    reason: RouteReason
+    why: str
+    candidates: list[RouteCandidate]
+    more: int
+
+
 class CallView(CallItem, frozen=True, kw_only=True):
     """The whole of a call. `question` is what its agent waits for; `last_event` is its number.
 
-    `forgotten_at`: when what was written in it was removed.
+    `forgotten_at`: when what was written in it was removed. `usage_total`: what it used with all calls that were made
+    for it; not told in a stream.
     """
 
     agent_version: str
@@ -76,11 +106,13 @@ class CallView(CallItem, frozen=True, kw_only=True):
     artifacts: list[JsonObject]
     messages: list[JsonObject]
     usage: JsonObject | None
+    usage_total: JsonObject | None
     trace: CallTrace
     chain: list[str]
     callbacks: int
     last_event: int
     forgotten_at: str | None
+    route: RouteView | None
 
 
 class CallEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,8 +129,8 @@ def item_of(task: Task) -> CallItem:
     return CallItem(**_item(task))
 
 
-def view_of(task: Task) -> CallView:
-    """The whole of a call."""
+def view_of(task: Task, usage_total: JsonObject | None = None) -> CallView:
+    """The whole of a call; `usage_total` is what it used with all that it caused."""
     started, ended, trace = task.started_at, task.ended_at, task.trace
     failed = task.state in (TaskState.FAILED, TaskState.REJECTED)
     return CallView(
@@ -121,6 +153,7 @@ def view_of(task: Task) -> CallView:
         artifacts=[_artifact(artifact) for artifact in artifacts_of(task)],
         messages=[_message(message) for message in task.messages],
         usage=usage_body(task.usage),
+        usage_total=usage_total,
         trace=CallTrace(
             trace_id=trace.given_id or f"trace_{trace.trace_id}",
             span_id=f"span_{trace.span_id}",
@@ -130,6 +163,34 @@ def view_of(task: Task) -> CallView:
         callbacks=len(task.callbacks),
         last_event=task.last_seq,
         forgotten_at=_time(task.forgotten_at),
+        route=None if task.route is None else route_of(task.route),
+    )
+
+
+def route_of(route: Route) -> RouteView:
+    """How the agent of a call was chosen."""
+    passed = dict(route.passed)
+    candidates = [
+        RouteCandidate(
+            agent=each.agent,
+            success=each.success,
+            calls=each.calls,
+            p95_ms=each.p95_ms,
+            expected_ms=each.expected_ms,
+            waiting=each.waiting,
+            rating=each.rating,
+            price_usd=each.price_usd,
+            passed=passed.get(each.agent),
+        )
+        for each in route.candidates
+    ]
+    return RouteView(
+        skill=route.skill,
+        chosen=route.chosen,
+        reason=route.reason,
+        why=explained(route),
+        candidates=candidates,
+        more=route.more,
     )
 
 
@@ -173,7 +234,14 @@ def _data(event: TaskEvent) -> JsonObject:
                 usage=usage_body(event.usage),
             )
         case Sent():
-            return _told(agent=event.agent_id, attempt=event.attempt, remote=event.remote)
+            return _told(
+                agent=event.agent_id,
+                attempt=event.attempt,
+                remote=event.remote,
+                waited_ms=event.waited_ms or None,
+                failed=event.failed,
+                http_status=event.status,
+            )
         case MessageAdded():
             return _message(event.message)
         case ArtifactChunk():

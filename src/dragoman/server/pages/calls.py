@@ -13,11 +13,13 @@ from dragoman.dialects.sse import STREAM_HEADERS, frame, last_seen
 from dragoman.hub.files import EVENT, Files, hosted_event
 from dragoman.hub.forgetting import Forgetter, Forgotten
 from dragoman.hub.handle import Hub
+from dragoman.hub.usage import UsageDesk
 from dragoman.model.answers import Stream, TaskPage
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import BadParams
 from dragoman.model.events import Happened
 from dragoman.model.http import HttpReply, HttpRequest
+from dragoman.model.json import JsonObject
 from dragoman.model.operations import CancelTask, FollowTask, GetTask, ListTasks
 from dragoman.model.states import TaskState
 from dragoman.model.task import Ended, Snapshot, StreamItem, Task
@@ -52,7 +54,7 @@ class ForgottenCalls(msgspec.Struct, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-def pages(hub: Hub, store: Tasks, files: Files, forgetter: Forgetter) -> tuple[Page, ...]:
+def pages(hub: Hub, store: Tasks, files: Files, forgetter: Forgetter, usage: UsageDesk) -> tuple[Page, ...]:
     """The pages of calls."""
 
     async def found(request: HttpRequest, caller: Caller, arrival: Arrival) -> Task:
@@ -67,7 +69,8 @@ def pages(hub: Hub, store: Tasks, files: Files, forgetter: Forgetter) -> tuple[P
 
     async def shown(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         query_of(request, frozenset())
-        return json_reply(200, _whole(files, await found(request, caller, arrival)))
+        task = await found(request, caller, arrival)
+        return json_reply(200, _whole(files, task, await usage.total(task)))
 
     async def events(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         values = query_of(request, _SOME_EVENTS)
@@ -92,7 +95,7 @@ def pages(hub: Hub, store: Tasks, files: Files, forgetter: Forgetter) -> tuple[P
         asked = CancelTask(task_id=request.params["call"], reason=body_of(request, Cancellation).reason)
         task = await hub.handle(caller, asked, arrival)
         assert isinstance(task, Task)  # noqa: S101 - what is asked for
-        return json_reply(200, _whole(files, task))
+        return json_reply(200, _whole(files, task, await usage.total(task)))
 
     async def forgotten(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         query_of(request, frozenset())
@@ -156,10 +159,10 @@ def _after(values: Mapping[str, str]) -> int | None:
     return int(text)
 
 
-def _whole(files: Files, task: Task) -> CallView:
+def _whole(files: Files, task: Task, usage_total: JsonObject) -> CallView:
     linked = files.linked(task)
     assert isinstance(linked, Task)  # noqa: S101 - what it was
-    return view_of(linked)
+    return view_of(linked, usage_total)
 
 
 def _event(files: Files, task: Task, happened: Happened) -> CallEvent:

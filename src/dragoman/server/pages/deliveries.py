@@ -98,7 +98,7 @@ def pages(desk: DeliveryDesk) -> tuple[Page, ...]:
         return json_reply(200, shown(done))
 
     return (
-        Page(method="GET", path="/v1/deliveries", answer=listed),
+        Page(method="GET", path="/v1/deliveries", answer=listed, heavy=True),
         Page(method="POST", path="/v1/deliveries/replay", answer=replayed_many),
         Page(method="POST", path="/v1/deliveries/{delivery}/replay", answer=replayed),
         Page(method="PATCH", path="/v1/deliveries/{delivery}", answer=switched),

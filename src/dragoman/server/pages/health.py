@@ -2,22 +2,33 @@
 
 from collections.abc import Callable
 
+from dragoman.hub.flow.pressure import Pressure
+from dragoman.hub.inspection import Inspection
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.ports.store import Store
 from dragoman.server.pages.page import Page, json_reply
 
 
-def pages(store: Store, draining: Callable[[], bool]) -> tuple[Page, ...]:
+def pages(store: Store, draining: Callable[[], bool], pressure: Pressure, inspection: Inspection) -> tuple[Page, ...]:
     """The pages of operation."""
 
     async def healthz(_request: HttpRequest, _caller: Caller, _arrival: Arrival) -> HttpReply:
         return json_reply(200, {"status": "ok"})
 
     async def readyz(_request: HttpRequest, _caller: Caller, _arrival: Arrival) -> HttpReply:
-        checks = {"store": "ok" if await store.check() else "failing", "draining": draining()}
-        ready = checks["store"] == "ok" and not draining()
-        return json_reply(200 if ready else 503, {"status": "ready" if ready else "not ready", "checks": checks})
+        store_works = await store.check()
+        checks = {
+            "store": "ok" if store_works else "failing",
+            "draining": draining(),
+            "pressure": pressure.level,
+            "storage": "full" if pressure.storage_full else "ok",
+            "integrity": inspection.state.value,
+        }
+        ready = store_works and not draining()
+        # Pressed it still takes results, cancels and polls: whoever sends it nothing makes that worse.
+        status = "not ready" if not ready else "degraded" if pressure.level else "ready"
+        return json_reply(200 if ready else 503, {"status": status, "checks": checks})
 
     async def health(_request: HttpRequest, _caller: Caller, _arrival: Arrival) -> HttpReply:
         return json_reply(200, {"status": "healthy", "agent": "dragoman"})

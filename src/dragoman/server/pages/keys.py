@@ -1,4 +1,4 @@
-"""Keys, for administrators: made (and shown once), listed, rotated, revoked."""
+"""Keys, for administrators: made (and shown once), listed, limited, rotated, revoked."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,8 +9,11 @@ import msgspec
 from dragoman.dialects.times import wire_time
 from dragoman.hub.authenticate import Authenticator
 from dragoman.hub.key_ring import KeyRing, MadeKey, require_admin
+from dragoman.model.agent import RateLimits
+from dragoman.model.budget import Budget
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import NotAuthorized
+from dragoman.model.given_limits import GivenLimits
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
 from dragoman.ports.store import StoredKey
@@ -18,6 +21,20 @@ from dragoman.security.scopes import ADMIN
 from dragoman.server.pages.page import Page, body_of, json_reply
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
+Dollars = Annotated[float, msgspec.Meta(gt=0, le=1_000_000)]
+
+
+class KeyBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a key may spend."""
+
+    usd_per_day: Dollars | None = None
+    tokens_per_day: Tokens | None = None
+    usd_per_conversation: Dollars | None = None
+    calls_per_conversation: Count | None = None
 
 
 class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,6 +46,15 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     agent_id: Word | None = None
     tenant: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")] | None = None
     expires_at: datetime | None = None
+    rate_limits: GivenLimits | None = None
+    budget: KeyBudget | None = None
+
+
+class KeyChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What changes of a key: what is named takes the place of all that was there, null takes it away."""
+
+    rate_limits: GivenLimits | msgspec.UnsetType | None = msgspec.UNSET
+    budget: KeyBudget | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,11 +85,23 @@ def pages(ring: KeyRing, authenticator: Authenticator, secrets_changed: Callable
             agent_id=asked.agent_id,
             allow=asked.allow or (),
             expires_at=asked.expires_at,
+            limits=_limits(asked.rate_limits),
+            budget=_budget(asked.budget),
             by=caller,
             request_id=arrival.request_id,
         )
         secrets_changed()
         return json_reply(201, made_once(made))
+
+    async def changed(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
+        require_admin(caller)
+        change = body_of(request, KeyChange)
+        known = await ring.find(caller, request.params["key"])
+        limits = known.limits if change.rate_limits is msgspec.UNSET else _limits(change.rate_limits)
+        budget = known.budget if change.budget is msgspec.UNSET else _budget(change.budget)
+        key = await ring.change(caller, known.key_id, limits, budget, arrival.request_id)
+        authenticator.forget(key.key_id)
+        return json_reply(200, shown(key))
 
     async def rotated(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         require_admin(caller)
@@ -81,6 +119,7 @@ def pages(ring: KeyRing, authenticator: Authenticator, secrets_changed: Callable
     return (
         Page(method="GET", path="/v1/keys", answer=listed),
         Page(method="POST", path="/v1/keys", answer=created),
+        Page(method="PATCH", path="/v1/keys/{key}", answer=changed),
         Page(method="POST", path="/v1/keys/{key}/rotate", answer=rotated),
         Page(method="DELETE", path="/v1/keys/{key}", answer=revoked),
     )
@@ -105,8 +144,20 @@ def shown(key: StoredKey) -> JsonObject:
         "agent_id": key.agent_id,
         "scopes": list(key.scopes),
         "allow": list(key.allow),
+        "rate_limits": None if key.limits is None else msgspec.to_builtins(key.limits),
+        "budget": None if key.budget is None else msgspec.to_builtins(key.budget),
         **times,
     }
+
+
+def _limits(asked: GivenLimits | None) -> RateLimits | None:
+    limits = RateLimits() if asked is None else msgspec.convert(asked, RateLimits, from_attributes=True)
+    return None if limits == RateLimits() else limits
+
+
+def _budget(asked: KeyBudget | None) -> Budget | None:
+    budget = Budget() if asked is None else msgspec.convert(asked, Budget, from_attributes=True)
+    return None if budget == Budget() else budget
 
 
 def made_once(made: MadeKey) -> JsonObject:

@@ -24,9 +24,13 @@ from dragoman.server.pages.audit import AuditCheck, AuditItem
 from dragoman.server.pages.call_views import CallEvent, CallItem, CallView
 from dragoman.server.pages.calls import Cancellation, ForgottenCalls
 from dragoman.server.pages.deliveries import AddressSwitch, DeliveryItem, ReplayFilter
-from dragoman.server.pages.keys import NewKey, Rotation
+from dragoman.server.pages.keys import KeyChange, NewKey, Rotation
+from dragoman.server.pages.metrics import LogChange
 from dragoman.server.pages.oauth_words import TOKEN_OPERATION
+from dragoman.server.pages.series import SeriesView
 from dragoman.server.pages.signing_keys import SigningRotation
+from dragoman.server.pages.traces import TraceItem, TraceView
+from dragoman.server.pages.usage import UsageView
 
 _REF: Final = "#/components/schemas/{name}"
 _TYPES: Final = (
@@ -39,15 +43,21 @@ _TYPES: Final = (
     DiscoveredAgent,
     PlatformCard,
     AgentChange,
+    KeyChange,
     NewKey,
     Rotation,
     SigningRotation,
+    LogChange,
     DeliveryItem,
     ReplayFilter,
     AddressSwitch,
     CallItem,
     CallView,
     CallEvent,
+    TraceItem,
+    TraceView,
+    UsageView,
+    SeriesView,
     Cancellation,
     ForgottenCalls,
     AuditItem,
@@ -79,6 +89,16 @@ _FILTERS: Final[Mapping[str, str]] = {
     "limit": "1 to 100, 20 if left out",
     "cursor": "next_cursor of the page before",
 }
+_AGENT_FILTERS: Final[Mapping[str, str]] = {
+    name: _FILTERS[name] for name in ("q", "status", "min_rating", "max_p95_ms", "min_availability", "cursor")
+} | {"mine": "true: only one's own", "limit": "1 to 100, 50 if left out"}
+_SERIES_FILTERS: Final[Mapping[str, str]] = {
+    "agent": "of this agent's calls",
+    "skill": "of calls of this skill",
+    "from": "a time; an hour before the end, or 60 hours by the hour, if left out",
+    "to": "a time; now, if left out",
+    "by": "minute or hour; at most 1,500 of them",
+}
 _DELIVERY_FILTERS: Final[Mapping[str, str]] = {
     "state": "pending, parked, disabled or delivered",
     "url": "the address, whole",
@@ -97,6 +117,26 @@ _CALL_FILTERS: Final[Mapping[str, str]] = {
     "trace": "of this trace, in any spelling; the newest 1,000",
     "conversation": "of this conversation",
     "prefix": "whose id begins so; the newest 1,000",
+    "limit": "1 to 100, 50 if left out",
+    "cursor": "next_cursor of the page before",
+}
+_USAGE_FILTERS: Final[Mapping[str, str]] = {
+    "by": "caller, target, skill, model, conversation or day; day if left out",
+    "from": "the first day, UTC; 30 days before the last if left out",
+    "to": "the last day, UTC; today if left out",
+    "format": "json or csv; else what Accept says",
+}
+_FEED_FILTERS: Final[Mapping[str, str]] = {
+    "topics": "calls, agents, or both with a comma; calls if left out",
+    "agent": "calls given to this agent",
+    "skill": "calls of this skill",
+    "status": "calls in this state",
+    "caller": "calls made by this caller, where they may be seen",
+    "failed": "1: calls that failed",
+    "since": "begin with what changed since this time, the newest 1,000",
+}
+_TRACE_FILTERS: Final[Mapping[str, str]] = {
+    "since": "with a change at or after this time",
     "limit": "1 to 100, 50 if left out",
     "cursor": "next_cursor of the page before",
 }
@@ -160,6 +200,7 @@ def openapi(hub_url: str) -> JsonObject:
                 "Items": _ITEMS,
                 "Deliveries": _page_of("DeliveryItem"),
                 "Calls": _page_of("CallItem"),
+                "Traces": _page_of("TraceItem"),
                 "CallEvents": _page_of("CallEvent"),
                 "AuditRows": _page_of("AuditItem"),
             },
@@ -226,6 +267,7 @@ def _page_of(item: str) -> JsonObject:
 
 def _paths() -> JsonObject:
     agent, call, key = _path_parameter("agent"), _path_parameter("call"), _path_parameter("key")
+    trace = _path_parameter("trace")
     paths: JsonObject = {
         "/v1/a2a/call": {
             "post": _operation(
@@ -268,10 +310,12 @@ def _paths() -> JsonObject:
             "get": _operation("Find agents", "Discovery", parameters=[_query(*each) for each in _FILTERS.items()])
         },
         "/v1/a2a/agents/{agent}/card": {"get": _operation("An agent's card", "PlatformCard", parameters=[agent])},
-        "/v1/agents": {"get": _operation("List agents", "Items")},
+        "/v1/agents": {
+            "get": _operation("List agents", "Items", parameters=[_query(*each) for each in _AGENT_FILTERS.items()])
+        },
         "/v1/agents/{agent}": {
             "get": _operation("Show an agent", None, parameters=[agent]),
-            "patch": _operation("Pause, resume or mark an agent", None, body="AgentChange", parameters=[agent]),
+            "patch": _operation("Pause, resume, mark or limit an agent", None, body="AgentChange", parameters=[agent]),
             "delete": _operation("Remove an agent", None, parameters=[agent]),
         },
         "/v1/agents/connect": {
@@ -308,6 +352,37 @@ def _paths() -> JsonObject:
                 "ForgottenCalls",
                 parameters=[_query(*each) for each in _TO_FORGET.items()],
             ),
+        },
+        "/v1/calls/series": {
+            "get": _operation(
+                "What calls came to, by the minute or the hour",
+                "SeriesView",
+                parameters=[_query(*each) for each in _SERIES_FILTERS.items()],
+            )
+        },
+        "/v1/calls/usage": {
+            "get": _operation(
+                "What calls used up, summed; also as CSV",
+                "UsageView",
+                parameters=[_query(*each) for each in _USAGE_FILTERS.items()],
+            )
+        },
+        "/v1/calls/feed": {
+            "get": _streamed(
+                "Calls as they begin, move and end",
+                parameters=[_LAST_SEEN, *[_query(*each) for each in _FEED_FILTERS.items()]],
+                events="call: a call in a new state, as in the list; agent: one that came, changed or went.",
+            )
+        },
+        "/v1/traces": {
+            "get": _operation(
+                "List traces, the one with the newest change first",
+                "Traces",
+                parameters=[_query(*each) for each in _TRACE_FILTERS.items()],
+            )
+        },
+        "/v1/traces/{trace}": {
+            "get": _operation("Show a trace with the spans of all its calls", "TraceView", parameters=[trace])
         },
         "/v1/calls/{call}": {
             "get": _operation("Show a call", "CallView", parameters=[call]),
@@ -354,7 +429,10 @@ def _paths() -> JsonObject:
             "get": _operation("List keys", "Items"),
             "post": _operation("Make a key, shown once", None, body="NewKey", created=True),
         },
-        "/v1/keys/{key}": {"delete": _operation("Revoke a key", None, parameters=[key])},
+        "/v1/keys/{key}": {
+            "patch": _operation("Set a key's limits and budget", None, body="KeyChange", parameters=[key]),
+            "delete": _operation("Revoke a key", None, parameters=[key]),
+        },
         "/v1/keys/{key}/rotate": {
             "post": _operation("Make a key's successor", None, body="Rotation", parameters=[key], created=True)
         },
@@ -385,6 +463,10 @@ def _paths() -> JsonObject:
             )
         },
         "/v1/settings": {"get": _operation("The settings in force", "Items")},
+        "/v1/settings/log": {
+            "patch": _operation("Change how grave a line must be to be logged", None, body="LogChange")
+        },
+        "/metrics": {"get": _operation("What the hub counts, for Prometheus", None)},
     }
     for path, summary in _PUBLIC.items():
         paths[path] = {"get": {**_operation(summary, None), "security": []}}

@@ -9,6 +9,7 @@ import msgspec
 
 from dragoman.dialects.platform.answers import json_reply, refusal
 from dragoman.dialects.platform.inbound import decoded, require_json
+from dragoman.hub.flow.pressure import Pressure
 from dragoman.model.call import Arrival, Caller
 from dragoman.model.errors import BadParams, DragomanError, NotAuthenticated, UnknownMethod
 from dragoman.model.http import HttpReply, HttpRequest
@@ -33,6 +34,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     public: bool = False  # no credential is looked at
     strangers: bool = False  # one is, but the page decides by itself what to show who has none
     refuse: Callable[[DragomanError], HttpReply] | None = None  # in its own words, where it has some
+    heavy: bool = False  # a listing or an export: refused while the hub is pressed
 
 
 class PageRequest(msgspec.Struct, frozen=True):
@@ -51,8 +53,9 @@ class PageRequest(msgspec.Struct, frozen=True):
 class PageRoute:
     """A path that a page serves."""
 
-    def __init__(self, page: Page, cap: int) -> None:
+    def __init__(self, page: Page, cap: int, pressure: Pressure | None = None) -> None:
         self._page = page
+        self._pressure = pressure
         self.name = page.path
         self.cap = cap
         self.public = page.public
@@ -65,10 +68,15 @@ class PageRoute:
         """The request for the page."""
         return PageRequest(request, self._page.refuse)
 
+    def operation(self, asked: PageRequest) -> None:
+        """None of a dialect's."""
+
     async def answer(self, asked: PageRequest, caller: Caller, arrival: Arrival) -> Reply:
         """The page, for one who may see it. Raises NotAuthenticated and what the page raises."""
         if caller.anonymous and not self.public and not self._page.strangers:
             raise NotAuthenticated
+        if self._page.heavy and self._pressure is not None:
+            self._pressure.refuse_listing()
         return await self._page.answer(asked.request, caller, arrival)
 
 

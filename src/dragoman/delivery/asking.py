@@ -1,0 +1,300 @@
+"""One request to an agent, and what its reply says: in the agent's dialect, with its credential and the trace.
+
+    ask → credentials, trace → the wire → hear
+
+Where the agent refuses its credential, or speaks another version than it said, the same goes to it once more: that is
+no retry, for it has not taken anything yet.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from dragoman.delivery.attempt import Attempt
+from dragoman.delivery.mailbox import mailed
+from dragoman.delivery.over_http import CANCEL_S, Wire
+from dragoman.delivery.proof import Proof
+from dragoman.dialects.dialect import Dialect, Heard, Outgoing, Verb
+from dragoman.dialects.sse import SseEvent
+from dragoman.model.agent import Agent, Endpoint
+from dragoman.model.call import AdmittedCall, OpenedCall
+from dragoman.model.errors import AgentError, AgentTimeout, BadAgentReply, NotSupported
+from dragoman.model.events import TaskEvent
+from dragoman.model.fit import Feature
+from dragoman.model.http import Headers, HttpReply, HttpRequest
+from dragoman.model.task import Task
+from dragoman.net.client import IDLE_S
+from dragoman.observe.trace import trace_headers
+from dragoman.ports.clock import Clock
+from dragoman.ports.store import Mailboxes
+
+ACK_S: Final = 30.0  # within which an agent that reports later has to say that it got the call
+UNPROVEN: Final = 401
+VERSIONS: Final = 10_000
+
+
+class Asking:
+    """Puts requests into the words of their targets, and hears the replies."""
+
+    def __init__(
+        self,
+        *,
+        wire: Wire,
+        boxes: Mailboxes,
+        credentials: Proof,
+        clock: Clock,
+        dialects: Mapping[str, Dialect],
+        hub_url: str,
+        hub_id: str,
+    ) -> None:
+        self._wire = wire
+        self._boxes = boxes  # of agents that have no URL
+        self._credentials = credentials
+        self._clock = clock
+        self._dialects = dialects
+        self._hub_url = hub_url
+        self._hub_id = hub_id
+        self._versions: dict[str, str] = {}  # what agents were found to speak, by the endpoint's URL
+
+    async def exchange(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime, attempt: Attempt) -> Heard:
+        """One request and what its reply says, which is noted in the attempt.
+
+        Raises AgentUnavailable, AgentTimeout, AgentError.
+        """
+        if not self._credentials.is_ready(opened.call.agent):
+            await self._have_credential(opened.call)
+        outgoing = self._outgoing(verb, opened, task, at)
+        deadline = opened.call.deadline
+        if verb is Verb.SEND and Feature.REPORTS in outgoing.endpoint.features:
+            deadline = min(deadline, self._clock.monotonic() + ACK_S)
+        try:
+            return await self._said(outgoing, opened.call, deadline, attempt)
+        except BadAgentReply as error:
+            outgoing = self._other_version(outgoing, error)
+        return await self._said(outgoing, opened.call, deadline, attempt)
+
+    async def streamed(
+        self, verb: Verb, opened: OpenedCall, task: Task, at: datetime, attempt: Attempt
+    ) -> AsyncGenerator[Heard]:
+        """What the agent tells in answer to one request. Raises as `exchange`, and NotSupported where it cannot."""
+        if not self._credentials.is_ready(opened.call.agent):
+            await self._have_credential(opened.call)
+        outgoing = self._outgoing(verb, opened, task, at)
+        try:
+            async with aclosing(self._heard(outgoing, opened.call, attempt)) as first:
+                async for heard in first:
+                    yield heard
+            return
+        except BadAgentReply as error:
+            outgoing = self._other_version(outgoing, error)
+        async with aclosing(self._heard(outgoing, opened.call, attempt)) as second:
+            async for heard in second:
+                yield heard
+
+    async def cancel(self, task: Task, agent: Agent, endpoint: Endpoint, reason: str) -> None:
+        """Tell the target to stop, once. Raises as `exchange`."""
+        endpoint, dialect = self._spoken_at(endpoint), self._dialects[endpoint.dialect]
+        await self._credentials.ready(agent)
+        outgoing = Outgoing(
+            verb=Verb.CANCEL,
+            task=task,
+            asked=task.asked,
+            endpoint=endpoint,
+            at=self._clock.now(),
+            headers=self._headers(dialect, agent, endpoint.url or "", task, task.caller_id),
+            caller=task.caller_id,
+            reason=reason,
+            hub_url=self._hub_url,
+            hub_id=self._hub_id,
+        )
+        request = dialect.ask(outgoing)
+        if request is None:
+            return
+        if endpoint.url is None:
+            await mailed(request, agent, endpoint, self._boxes)
+            return
+        await self._wire.send(
+            self._signed(dialect, request, agent, task.id),
+            agent_id=agent.id,
+            deadline=self._clock.monotonic() + CANCEL_S,
+            timeout_ms=int(CANCEL_S * 1000),
+            identity=self._credentials.identities.get(agent.uuid),
+        )
+
+    async def _said(self, outgoing: Outgoing, call: AdmittedCall, deadline: float, attempt: Attempt) -> Heard:
+        dialect = self._dialects[outgoing.endpoint.dialect]
+        request = dialect.ask(outgoing)
+        if request is None:
+            raise AgentError("The agent named no task that could be asked for.", reason="not_finished")
+        if outgoing.endpoint.url is None:
+            attempt.reply = taken = await mailed(request, call.agent, outgoing.endpoint, self._boxes)
+            return dialect.hear(outgoing, taken, self._clock.now())
+        request = self._signed(dialect, request, call.agent, outgoing.task.id)
+        agent, timeout_ms = call.agent, int(call.timeout_s * 1000)
+        identities = self._credentials.identities
+        identity = identities.get(agent.uuid) if identities else None
+        attempt.reply = None
+        reply = await self._wire.send(
+            request, agent_id=agent.id, deadline=deadline, timeout_ms=timeout_ms, identity=identity
+        )
+        attempt.reply = reply
+        if reply.status == UNPROVEN:
+            renewed = await self._renewed(request, outgoing, call, dialect)
+            if renewed is not None:
+                attempt.reply = None
+                reply = await self._wire.send(
+                    renewed, agent_id=agent.id, deadline=deadline, timeout_ms=timeout_ms, identity=identity
+                )
+                attempt.reply = reply
+        return dialect.hear(outgoing, reply, self._clock.now())
+
+    async def _heard(self, outgoing: Outgoing, call: AdmittedCall, attempt: Attempt) -> AsyncGenerator[Heard]:
+        dialect = self._dialects[outgoing.endpoint.dialect]
+        request = dialect.ask(outgoing)
+        if request is None or dialect.listen is None:
+            raise NotSupported("The agent has no streams.")
+        listener = dialect.listen(outgoing)
+        request = self._signed(dialect, request, call.agent, outgoing.task.id)
+        # A silent target that can be asked is asked before long; another has all the time that the call has.
+        idle_s = IDLE_S if can_ask(outgoing.endpoint) else call.deadline - self._clock.monotonic()
+        answers = partial(
+            self._wire.stream,
+            agent_id=call.agent.id,
+            deadline=call.deadline,
+            timeout_ms=int(call.timeout_s * 1000),
+            idle_s=idle_s,
+            identity=self._credentials.identities.get(call.agent.uuid),
+        )
+
+        def understood(piece: HttpReply | Sequence[SseEvent]) -> Heard:
+            now = self._clock.now()
+            if isinstance(piece, HttpReply):
+                attempt.reply = piece
+                return dialect.hear(outgoing, piece, now)
+            return _together([listener.hear(event, now) for event in piece])
+
+        attempt.reply = None
+        renewed: HttpRequest | None = None
+        async with aclosing(answers(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, HttpReply) and piece.status == UNPROVEN:
+                    renewed = await self._renewed(request, outgoing, call, dialect)
+                    if renewed is not None:
+                        break
+                yield understood(piece)
+        if renewed is None:
+            return
+        async with aclosing(answers(renewed)) as pieces:
+            async for piece in pieces:
+                yield understood(piece)
+
+    def _outgoing(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> Outgoing:
+        """Everything that a request is put into words with. Raises AgentTimeout where no time is left."""
+        call = opened.call
+        agent, endpoint = call.agent, self._spoken_at(call.endpoint) if self._versions else call.endpoint
+        left_ms = int((call.deadline - self._clock.monotonic()) * 1000)
+        if left_ms <= 0:
+            raise AgentTimeout(timeout_ms=int(call.timeout_s * 1000), agent_id=agent.id)
+        dialect = self._dialects[endpoint.dialect]
+        return Outgoing(
+            verb=verb,
+            task=task,
+            asked=call.operation,
+            endpoint=endpoint,
+            at=at,
+            message=call.message if verb is Verb.SEND or verb is Verb.STREAM else None,
+            headers=self._headers(dialect, agent, endpoint.url or "", task, call.caller.name),
+            caller=call.caller.name,
+            attempt=opened.attempt,
+            timeout_ms=left_ms,
+            hub_url=self._hub_url,
+            hub_id=self._hub_id,
+        )
+
+    # -- credentials
+
+    async def _have_credential(self, call: AdmittedCall) -> None:
+        """Have the target's credential at hand, in the call's own time. Raises AgentUnavailable, AgentTimeout."""
+        async with self._in_time(call):
+            await self._credentials.ready(call.agent)
+
+    async def _renewed(
+        self, request: HttpRequest, outgoing: Outgoing, call: AdmittedCall, dialect: Dialect
+    ) -> HttpRequest | None:
+        """The request with a new credential in place of the one that was refused, where there is a new one."""
+        async with self._in_time(call):
+            if not await self._credentials.renewed(call.agent, request.headers):
+                return None
+        url = outgoing.endpoint.url or ""
+        shown = self._proven(dialect, call.agent, url, outgoing.task, call.caller.name)
+        return msgspec.structs.replace(request, headers={**request.headers, **shown})
+
+    @asynccontextmanager
+    async def _in_time(self, call: AdmittedCall) -> AsyncGenerator[None]:
+        """What is done within ends with the call's time. Raises AgentTimeout."""
+        try:
+            async with asyncio.timeout(call.deadline - self._clock.monotonic()):
+                yield
+        except TimeoutError:
+            raise AgentTimeout(timeout_ms=int(call.timeout_s * 1000), agent_id=call.agent.id) from None
+
+    def _headers(self, dialect: Dialect, agent: Agent, url: str, task: Task, caller: str) -> dict[bytes, bytes]:
+        """The trace, and the target's own credential: never the caller's."""
+        headers = trace_headers(task.trace, task.asked.request_id or f"req_{task.id}")
+        shown = self._proven(dialect, agent, url, task, caller)
+        if shown:
+            headers.update(shown)
+        return headers
+
+    def _proven(self, dialect: Dialect, agent: Agent, url: str, task: Task, caller: str) -> Headers:
+        return self._credentials.shown(agent, url, subject=caller, chain=task.chain, by_hub=dialect.hub_identity)
+
+    def _signed(self, dialect: Dialect, request: HttpRequest, agent: Agent, call_id: str) -> HttpRequest:
+        if not dialect.hub_identity:
+            return request
+        signature = self._credentials.signature(agent, call_id, request.body)
+        return msgspec.structs.replace(request, headers={**request.headers, **signature})
+
+    # -- versions
+
+    def _other_version(self, outgoing: Outgoing, error: BadAgentReply) -> Outgoing:
+        """The same in the version that the reply points to; raises the error where it points to none."""
+        version, endpoint = error.details.get("try_version"), outgoing.endpoint
+        if not isinstance(version, str) or endpoint.version == version:
+            raise error
+        self._remember(endpoint, version)
+        return msgspec.structs.replace(outgoing, endpoint=msgspec.structs.replace(endpoint, version=version))
+
+    def _spoken_at(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint with the version that it was found to speak, where that is another than it said."""
+        version = self._versions.get(endpoint.url or "")
+        return endpoint if version is None else msgspec.structs.replace(endpoint, version=version)
+
+    def _remember(self, endpoint: Endpoint, version: str) -> None:
+        if len(self._versions) >= VERSIONS:
+            self._versions.clear()
+        self._versions[endpoint.url or ""] = version
+
+
+def can_ask(endpoint: Endpoint) -> bool:
+    """Whether the agent can be asked how far a task is."""
+    return Feature.GET in endpoint.features or Feature.SUBSCRIBE in endpoint.features
+
+
+def _together(heard: Sequence[Heard]) -> Heard:
+    """What several events say, as one; what follows the one that settles the call is no longer listened to."""
+    if len(heard) == 1:
+        return heard[0]
+    events = list[TaskEvent]()
+    remote = None
+    for each in heard:
+        events += each.events
+        remote = each.remote or remote
+        if each.settled:
+            return Heard(events=tuple(events), settled=True, remote=remote)
+    return Heard(events=tuple(events), settled=False, remote=remote)

@@ -1,0 +1,159 @@
+"""The gate before each agent: so many calls at once, the others wait in its queue, the most urgent first.
+
+Where the agent's card or its owner says how many, a call counts from its sending to its end. Where nobody does, the
+hub's own number counts while the hub exchanges words with the agent; of agents that connect, their sessions say.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from math import ceil
+from typing import Final
+
+import msgspec
+
+from dragoman.hub.flow.limits import rate_limited
+from dragoman.hub.flow.queue import Permit, Target
+from dragoman.model.agent import Agent, Endpoint, Via
+from dragoman.model.call import Caller, OpenedCall
+from dragoman.model.errors import RateLimited
+from dragoman.model.operations import SendTask, Wait
+from dragoman.model.rank import rank
+from dragoman.ports.clock import Clock
+
+REMEMBERED: Final = 10_000  # agents that nobody calls now, before those are forgotten
+UNKNOWN_WAIT_S: Final = 1
+LONGEST_WAIT_S: Final = 60
+
+Usual = Callable[[str, str, str | None], int | None]  # milliseconds, by tenant, agent and skill; None: not known
+
+
+class Gate:
+    """Who runs and who waits, by agent."""
+
+    def __init__(self, *, clock: Clock, per_agent: int, usual_ms: Usual) -> None:
+        self._clock = clock
+        self._per_agent = per_agent
+        self._usual_ms = usual_ms
+        self._targets: dict[str, Target] = {}
+        self._placed: dict[str, Target] = {}  # where a call has a place, though it has not come to wait yet
+
+    def waiting(self) -> Mapping[str, int]:
+        """How many calls wait for their turn, by agent id; those that none wait for are left out."""
+        return self._counted(lambda target: target.waiting)
+
+    def running(self) -> Mapping[str, int]:
+        """How many calls have a permit, by agent id; idle agents are left out."""
+        return self._counted(lambda target: target.running)
+
+    def load(self, agent: Agent) -> tuple[int, int]:
+        """How many calls wait for an agent, and how many it takes at once."""
+        target = self._targets.get(agent.uuid)
+        waiting = 0 if target is None else target.waiting
+        return waiting, agent.limits.concurrent_requests or self._per_agent
+
+    def refuse(
+        self, caller: Caller, agent: Agent, endpoint: Endpoint, asked: SendTask, deadline: float, skill: str | None
+    ) -> None:
+        """Raise RateLimited where a call would find no place to wait, or could not begin before its deadline."""
+        target = self._targets.get(agent.uuid)
+        if target is None or (target.running < target.most and not self._placed):
+            return
+        most = self._most(agent, endpoint)
+        if most is None:
+            return
+        spare = max(0, most - target.running)
+        accepted = asked.wait is Wait.NONE
+        places = target.accepted if accepted else target.waited_for
+        if places.full(None if caller.admin else caller.id, spare):
+            wait_s = self._wait_s(caller, agent, skill, target.waiting, most)
+            raise self._busy(agent, most, wait_s, "Too many calls wait for {}.")
+        if spare or accepted:
+            return
+        ahead = target.before(rank(asked.priority, self._clock.now()))
+        wait_s = self._wait_s(caller, agent, skill, ahead, most)
+        if wait_s and self._clock.monotonic() + wait_s > deadline:
+            raise self._busy(agent, most, wait_s, "Others wait for {}, it could not begin this call in time.")
+
+    def reserve(self, caller: Caller, agent: Agent, endpoint: Endpoint, asked: SendTask, task_id: str) -> None:
+        """Keep a place for a call that has to be on disk before it comes."""
+        if self._most(agent, endpoint) is None:
+            return
+        target = self._target(agent)
+        (target.accepted if asked.wait is Wait.NONE else target.waited_for).take(task_id, caller.id)
+        self._placed[task_id] = target
+
+    def leave(self, task_id: str) -> None:
+        """A call needs the place no more that was kept for it."""
+        target = self._placed.pop(task_id, None)
+        if target is not None:
+            target.accepted.leave(task_id)
+            target.waited_for.leave(task_id)
+
+    def enter(self, opened: OpenedCall, *, sent: bool) -> Permit | Awaitable[Permit] | None:
+        """A permit: now, when it is the call's turn, or none where none is needed. See `Flow.enter`."""
+        call, task = opened.call, opened.task
+        agent = call.agent
+        own = agent.limits.concurrent_requests
+        if own is None and (sent or call.endpoint.via is Via.CONNECTED):
+            return None
+        target = self._targets.get(agent.uuid) or self._target(agent)
+        target.most = self._per_agent if own is None else own
+        target.to_the_end = own is not None
+        if sent:
+            target.running += 1  # Its agent has it, whatever the number says.
+        elif not target.take():
+            return self._queued(opened, target)
+        if self._placed:
+            self.leave(task.id)
+        return target
+
+    async def _queued(self, opened: OpenedCall, target: Target) -> Permit:
+        call, task = opened.call, opened.task
+        places = target.accepted if call.operation.wait is Wait.NONE else target.waited_for
+        places.take(task.id, call.caller.id)
+        self._placed.pop(task.id, None)
+        return await target.wait(task.id, rank(call.operation.priority, task.created_at), call.deadline, call.timeout_s)
+
+    def _most(self, agent: Agent, endpoint: Endpoint) -> int | None:
+        own = agent.limits.concurrent_requests
+        return own or (None if endpoint.via is Via.CONNECTED else self._per_agent)
+
+    def _target(self, agent: Agent) -> Target:
+        known = self._targets.get(agent.uuid)
+        if known is not None:
+            return known
+        if len(self._targets) >= REMEMBERED:
+            self._targets = {uuid: target for uuid, target in self._targets.items() if not target.idle}
+        made = self._targets[agent.uuid] = Target(agent.id, self._clock)
+        return made
+
+    def _wait_s(self, caller: Caller, agent: Agent, skill: str | None, ahead: int, most: int) -> float:
+        """How long a call will wait, by how long those before it will take; 0 where that is not known."""
+        usual_ms = self._usual_ms(caller.tenant, agent.id, skill)
+        return 0.0 if usual_ms is None else usual_ms / 1000 * ahead / most
+
+    def _busy(self, agent: Agent, most: int, ahead_s: float, said: str) -> RateLimited:
+        wait_s = min(max(UNKNOWN_WAIT_S, ceil(ahead_s)), LONGEST_WAIT_S)
+        refusal = rate_limited(
+            said.format(agent.id),
+            limit="concurrent_requests",
+            scope="agent",
+            allowed=most,
+            wait_s=wait_s,
+            reset=round(self._clock.now().timestamp()) + wait_s,
+        )
+        refusal.details["reason"] = "queue_full"
+        return refusal
+
+    def _counted(self, count: Callable[[Target], int]) -> Mapping[str, int]:
+        counted: dict[str, int] = {}
+        for target in self._targets.values():
+            number = count(target)
+            if number:
+                counted[target.agent_id] = counted.get(target.agent_id, 0) + number
+        return counted
+
+
+def waited(opened: OpenedCall, seconds: float) -> OpenedCall:
+    """The call with the time it waited for its permit, too, where that is worth noting."""
+    waited_ms = round(seconds * 1000)
+    return opened if waited_ms < 1 else msgspec.structs.replace(opened, waited_ms=(opened.waited_ms or 0) + waited_ms)

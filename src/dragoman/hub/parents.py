@@ -1,0 +1,166 @@
+"""Which call a new call belongs to: what its caller passes on of a call that it was given itself.
+
+    named       `call_id` or `parent` of the hints, parent_execution_id     among the open ones, else in the store
+    traced      the span of the hub's own request to it; or its trace, from the very agent that has a call in it
+    conversed   the same conversation, from the very agent that has an open call in it
+
+Only a call that was given to the caller counts. Whoever may speak for an agent may also name its calls, and show their
+spans; an administrator, and everybody where nobody is asked who he is, may do so for all.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Final, final
+
+import msgspec
+
+from dragoman.hub.authorize import may_change
+from dragoman.model.agent import Agent
+from dragoman.model.call import Caller
+from dragoman.model.errors import AgentNotFound
+from dragoman.model.operations import SendTask
+from dragoman.model.task import Task, Trace
+from dragoman.ports.store import Scope, Tasks
+
+MOST_FOUND: Final = 100_000  # open calls that are found by trace and conversation; by its name every one is
+
+Place = tuple[str, str, str]  # tenant, agent, and a trace or a conversation
+
+
+@final
+class LiveCalls:
+    """The calls that this replica carries now, and where their agents would call on from."""
+
+    __slots__ = ("_by_id", "_most", "_places", "_spans")
+
+    def __init__(self, most: int = MOST_FOUND) -> None:
+        self._most = most
+        self._by_id: dict[str, Task] = {}
+        self._spans: dict[str, Task] = {}
+        # Of several at one place the last is taken; the others are kept, to stay when it ends.
+        self._places: dict[Place, Task | dict[str, Task]] = {}
+
+    def __contains__(self, task_id: str) -> bool:
+        return task_id in self._by_id
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def sizes(self) -> tuple[int, int, int]:
+        """How many calls there are, and how many entries by spans and by places."""
+        return len(self._by_id), len(self._spans), len(self._places)
+
+    def get(self, task_id: str) -> Task | None:
+        """The call of that id, as it was when it began to be carried."""
+        return self._by_id.get(task_id)
+
+    def add(self, task: Task) -> None:
+        """A call is carried from now on."""
+        if task.id in self._by_id:
+            self.drop(task.id)
+        self._by_id[task.id] = task
+        if len(self._spans) < self._most:
+            trace, places = task.trace, self._places
+            self._spans[trace.span_id] = task
+            place = (task.tenant, task.agent_id, trace.trace_id)
+            if places.setdefault(place, task) is not task:
+                self._put(place, task)
+            place = (task.tenant, task.agent_id, task.context_id)
+            if places.setdefault(place, task) is not task:
+                self._put(place, task)
+            if task.remote is not None and task.remote.context_id is not None:
+                self._put((task.tenant, task.agent_id, task.remote.context_id), task)
+
+    def drop(self, task_id: str) -> None:
+        """A call is carried no longer."""
+        task = self._by_id.pop(task_id, None)
+        if task is None:
+            return
+        trace, places = task.trace, self._places
+        if self._spans.get(trace.span_id) is task:
+            del self._spans[trace.span_id]
+        place = (task.tenant, task.agent_id, trace.trace_id)
+        if (known := places.pop(place, None)) is not task and known is not None:
+            self._take(place, known, task)
+        place = (task.tenant, task.agent_id, task.context_id)
+        if (known := places.pop(place, None)) is not task and known is not None:
+            self._take(place, known, task)
+        if task.remote is not None and task.remote.context_id is not None:
+            place = (task.tenant, task.agent_id, task.remote.context_id)
+            if (known := places.pop(place, None)) is not None:
+                self._take(place, known, task)
+
+    def of_span(self, trace: Trace) -> Task | None:
+        """The call whose own span is the parent of this one."""
+        if trace.parent_span_id is None:
+            return None
+        task = self._spans.get(trace.parent_span_id)
+        return task if task is not None and task.trace.trace_id == trace.trace_id else None
+
+    def at(self, tenant: str, agent_id: str, place: str) -> Task | None:
+        """The last of an agent's open calls in a trace or a conversation."""
+        found = self._places.get((tenant, agent_id, place))
+        return next(reversed(found.values())) if isinstance(found, dict) else found
+
+    def _put(self, place: Place, task: Task) -> None:
+        known = self._places.setdefault(place, task)
+        if isinstance(known, dict):
+            known[task.id] = task
+        elif known is not task:
+            self._places[place] = {known.id: known, task.id: task}
+
+    def _take(self, place: Place, known: Task | dict[str, Task], task: Task) -> None:
+        """Put back what was at a place beside this call."""
+        if isinstance(known, dict):
+            known.pop(task.id, None)
+        if known and known is not task:
+            self._places[place] = known
+
+
+class Parents:
+    """Finds the call that a new one belongs to."""
+
+    def __init__(
+        self, *, live: LiveCalls, store: Tasks, resolve: Callable[[Caller, str], Coroutine[None, None, Agent]]
+    ) -> None:
+        self._live = live
+        self._store = store
+        self._resolve = resolve  # an agent by its id
+
+    async def of(self, caller: Caller, asked: SendTask, trace: Trace) -> Task | None:
+        """The call that the caller makes this one for, if it was given to the caller; awaits nothing for the open."""
+        # Whoever hands its hints on as they are hands on the parent of its own call, too.
+        for name in (asked.within, asked.parent_id):
+            if name is not None:
+                task = await self._named(caller, name)
+                if task is not None and await self._is_given_to(caller, task):
+                    return task
+        task = self._live.of_span(trace)
+        if task is not None and task.tenant == caller.tenant and await self._is_given_to(caller, task):
+            return task
+        if caller.agent_id is None:
+            return None
+        task = self._live.at(caller.tenant, caller.agent_id, trace.trace_id)
+        if task is None and asked.context_id is not None:
+            task = self._live.at(caller.tenant, caller.agent_id, asked.context_id)
+        return task
+
+    def moved(self, task: Task, agent_id: str) -> None:
+        """A call that is under way goes to another agent: from now on that one may call on for it."""
+        if task.id in self._live:
+            self._live.add(msgspec.structs.replace(task, agent_id=agent_id))
+
+    async def _named(self, caller: Caller, task_id: str) -> Task | None:
+        live = self._live.get(task_id)
+        if live is not None:
+            return live if live.tenant == caller.tenant else None
+        return await self._store.load(Scope(tenant=caller.tenant, principal=None), task_id)
+
+    async def _is_given_to(self, caller: Caller, task: Task) -> bool:
+        if task.agent_id == caller.agent_id or caller.admin:
+            return True
+        if caller.anonymous:
+            return False
+        try:
+            return may_change(caller, await self._resolve(caller, task.agent_id))
+        except AgentNotFound:
+            return False

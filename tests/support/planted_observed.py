@@ -1,0 +1,38 @@
+"""Bugs in what is counted."""
+
+import msgspec
+
+from dragoman.model.task import Task
+from dragoman.observe.metrics import Carried, Metrics
+from dragoman.observe.once import Once
+from tests.support.planting import put_in_place
+
+
+def call_counted_twice(_: int) -> None:
+    """Whoever cancels a call and whoever carries it both count it."""
+    ended = Metrics.ended
+
+    def twice(self: Metrics, task: Task) -> Carried | None:
+        ended(self, task)
+        return ended(self, task)
+
+    put_in_place(Metrics, "ended", twice)
+
+
+def end_noted_by_all(_: int) -> None:
+    """Everybody who sees a call end notes it."""
+
+    def always(_self: Once, _name: str) -> bool:
+        return True
+
+    put_in_place(Once, "is_first", always)
+
+
+def label_from_request(_: int) -> None:
+    """What a caller wrote is a label."""
+    ended = Metrics.ended
+
+    def labelled(self: Metrics, task: Task) -> Carried | None:
+        return ended(self, msgspec.structs.replace(task, skill=task.context_id))
+
+    put_in_place(Metrics, "ended", labelled)
