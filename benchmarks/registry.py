@@ -167,7 +167,9 @@ def run(options: Options, folder: Path) -> dict[str, Any]:
     """Fill both, ask both; what is kept of it."""
     sizes = (SMALL, QUICK_LARGE if options.quick else LARGE)
     with Stage(folder, options) as stage:
-        registries = [_made(stage, size) for size in sizes]
+        registries = [_filled(stage, size) for size in sizes]
+        for registry in registries:
+            _begun(stage, registry)
         taken = {name: tuple(Taken() for _ in sizes) for name in QUESTIONS}
         for turn in range(-1, options.rounds):
             for name, asked in QUESTIONS.items():
@@ -180,17 +182,17 @@ def run(options: Options, folder: Path) -> dict[str, Any]:
     return _shown(registries, taken, memory)
 
 
-def _made(stage: Stage, size: int) -> Registry:
-    hub = Hub(stage.folder, name=f"hub-{size}", settings=SETTINGS)
-    registry = Registry(hub, size)
-    stage.callback(hub.server.stop)
-    registry.ready_s = hub.start()
-    registry.begin()
-    print(
-        f"  {size:,} agents: filled in {registry.filled_s:.0f} s, {registry.file_mb:,.0f} MB,"
-        f" the hub was ready in {registry.ready_s * 1000:.0f} ms"
-    )
+def _filled(stage: Stage, size: int) -> Registry:
+    registry = Registry(Hub(stage.folder, name=f"hub-{size}", settings=SETTINGS), size)
+    print(f"  {size:,} agents: filled in {registry.filled_s:.0f} s, {registry.file_mb:,.0f} MB", flush=True)
     return registry
+
+
+def _begun(stage: Stage, registry: Registry) -> None:
+    stage.callback(registry.hub.server.stop)
+    registry.ready_s = registry.hub.start()
+    registry.begin()
+    print(f"  {registry.size:,} agents: the hub was ready in {registry.ready_s * 1000:.0f} ms", flush=True)
 
 
 def _shown(

@@ -6,11 +6,14 @@ from typing import Final
 
 import pytest
 
+from dragoman.model.figures import Counted
+from dragoman.model.figures import Outcome as CallOutcome
 from dragoman.model.operations import Discover, ListTasks
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 from dragoman.ports.audit import TRIMMED, Act, AuditQuery, Checked, SignedHead, Window
 from dragoman.ports.deliveries import DeliveryState, NewNotice, Outcome
+from dragoman.ports.minutes import Minute, MinuteQuery
 from dragoman.ports.store import CALLBACKS, Mark, NewJob, Once, Opening, Rating, Registration, Store
 from tests.contracts.conftest import Running
 from tests.contracts.manual_clock import ManualClock
@@ -200,13 +203,16 @@ def test_a_long_call_goes_in_pieces_and_its_events_all_go(store: Running, clock:
 def test_numbers_of_removed_calls_and_notices_are_not_given_again(store: Running, clock: ManualClock) -> None:
     async def scenario() -> None:
         async with store() as running:
-            for _ in range(3):
-                await quick(running, clock)
-            clock.advance(40 * DAY)
-            assert await expire_calls(running, clock, days=30) == 3
-        async with store() as running:
             await quick(running, clock)
-            await long(running, clock)
+            await long(running, clock, chunks=600)
+            clock.advance(40 * DAY)
+            assert await expire_calls(running, clock, days=30) == 2
+        async with store() as running:
+            # Under a number of before it would meet events that are still there, or lose its own with them.
+            await quick(running, clock)
+            task = await long(running, clock, chunks=600)
+            await expire_rest(running, clock)
+            assert len(await running.events(task.id, 0, 1000)) == task.last_seq
             found = await verified(running)
             assert (found.broken, found.unvouched) == (None, 0)
 
@@ -324,6 +330,31 @@ def test_calls_that_are_removed_while_the_audit_is_checked_break_nothing(store: 
             while piece.cursor is not None:
                 piece = await running.check_audit(Window(cursor=piece.cursor))
                 assert piece.broken is None
+
+    run(scenario())
+
+
+def test_old_statistics_are_those_of_hours_and_then_go(store: Running, clock: ManualClock) -> None:
+    async def scenario() -> None:
+        async with store() as running:
+            minute = int(clock.now().timestamp()) // 60 // 60 * 60
+            counted = Counted(outcome=CallOutcome.COMPLETED, count=1, sum_ms=5, buckets=(1, *[0] * 23))
+            made = [
+                Minute(tenant="acme", agent_id="weather", skill="s", minute=at, counted=counted)
+                for at in (*range(minute, minute + 300), *range(minute, minute + 300, 7))
+            ]
+            await running.add_minutes(made, [])
+            query = MinuteQuery(since=minute, until=minute + 10_000, by=60, tenant="acme", agent_id="weather")
+            before = await running.minutes(query)
+            fine = MinuteQuery(since=minute, until=minute + 10_000, by=1, tenant="acme", agent_id="weather")
+            for days, left in ((10, 300), (40, 5), (500, 0)):
+                clock.advance(days * DAY)
+                after: int | None = 0
+                while after is not None:
+                    fold, drop = clock.now() - timedelta(days=30), clock.now() - timedelta(days=400)
+                    after = (await running.expire_minutes(fold, drop, after)).next
+                assert len(await running.minutes(fine)) == left
+                assert list(await running.minutes(query)) == (list(before) if left else [])
 
     run(scenario())
 

@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from dragoman.hub.flow.breakers import Breakers
-from dragoman.model.call import OpenedCall
+from dragoman.model.call import AdmittedCall, OpenedCall
 from dragoman.model.events import Remote, Sent, StatusChanged, TaskEvent
 from dragoman.model.states import TaskState
+from dragoman.ports.attempts import AttemptOutcome
 from tests.support.courier import DONE, SILENCE, Said, ScriptedAgent, courier_to, opened_call
 from tests.support.hurried_clock import HurriedClock
 from tests.support.run import run
@@ -26,12 +27,16 @@ TROUBLE: Final[Said] = said(500, {"error": {"message": "oh"}})
 
 
 def delivered(
-    agent: ScriptedAgent, clock: HurriedClock, *, listening: bool = True, **how: Any
+    agent: ScriptedAgent, clock: HurriedClock, told: list[bool] | None = None, *, listening: bool = True, **how: Any
 ) -> tuple[OpenedCall, tuple[TaskEvent, ...]]:
-    """The call, and all that was told of it."""
+    """The call, and all that came of it; `told` learns of each attempt whether another was to follow."""
+
+    def tell(call: AdmittedCall, outcome: AttemptOutcome, took_s: float, will_retry: bool) -> None:
+        if told is not None:
+            told.append(will_retry)
 
     async def scenario() -> tuple[OpenedCall, tuple[TaskEvent, ...]]:
-        attempts = Breakers(clock=clock, p95_ms=lambda tenant, agent_id, skill: None)
+        attempts = Breakers(clock=clock, p95_ms=lambda tenant, agent_id, skill: None, listeners=[tell])
         if listening:
             await agent.listen()
         async with courier_to(agent, clock, attempts) as courier:
@@ -79,8 +84,8 @@ def state_of(events: tuple[TaskEvent, ...]) -> TaskState:
     ],
 )
 def test_only_what_may_be_sent_again_is(first: Said, how: dict[str, Any], arrivals: int, streams: bool) -> None:
-    agent, clock = ScriptedAgent(first, OK), HurriedClock()
-    opened, events = delivered(agent, clock, streams=streams, **how)
+    agent, clock, told = ScriptedAgent(first, OK), HurriedClock(), list[bool]()
+    opened, events = delivered(agent, clock, told, streams=streams, **how)
     assert len(agent.requests) == arrivals
     assert agent.keys == [opened.task.id] * arrivals
     assert state_of(events) is (TaskState.COMPLETED if arrivals == 2 or first is OK else TaskState.FAILED)
@@ -88,6 +93,7 @@ def test_only_what_may_be_sent_again_is(first: Said, how: dict[str, Any], arriva
     assert [event.attempt for event in tries] == [1, 2][:arrivals]
     assert [event.failed is not None for event in tries] == [True, False][2 - arrivals :]
     assert len(clock.slept) == arrivals - 1
+    assert told == [True, False][2 - arrivals :]
     if first is BUSY and arrivals == 2:
         assert clock.slept == [2]
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import IO, Final, Literal, Self
 
@@ -104,6 +104,9 @@ def _advice(recipe: Path, reason: str) -> str:
 class PeerProcess:
     """A peer's program that listens on a free port of 127.0.0.1 from `start` until `stop`."""
 
+    listens = True  # False for one that only connects to others
+    environment: Mapping[str, str] | None = None  # instead of our own
+
     def __init__(self, name: str, program: str, *arguments: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
@@ -129,10 +132,12 @@ class PeerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,
+            env=self.environment,
         )
         try:
             self.await_line("ready")
-            socket.create_connection(("127.0.0.1", self.port), START_TIMEOUT_S).close()
+            if self.listens:
+                socket.create_connection(("127.0.0.1", self.port), START_TIMEOUT_S).close()
         except PeerUnavailable:
             self.stop()
             raise

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from dragoman.delivery import courier
 from dragoman.delivery.budget import RetryBudget
 from dragoman.hub.flow import breaker
 from dragoman.hub.flow.breaker import Breaker
@@ -46,4 +45,3 @@ def breakers_in_a_hurry(_: int) -> None:
     """A gauge: agents are left alone for less than a second, and calls are sent again after less than that."""
     put_in_place(breaker, "OPEN_S", OPEN_S)
     put_in_place(build, "WAITS_S", WAITS_S)
-    put_in_place(courier, "WAITS_S", WAITS_S)

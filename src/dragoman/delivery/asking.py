@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from dragoman.delivery.attempt import Attempt
+from dragoman.delivery.greetings import Greetings
 from dragoman.delivery.mailbox import mailed
 from dragoman.delivery.over_http import CANCEL_S, Wire
 from dragoman.delivery.proof import Proof
@@ -59,6 +60,7 @@ class Asking:
         self._dialects = dialects
         self._hub_url = hub_url
         self._hub_id = hub_id
+        self._greetings = Greetings(wire)  # sessions, with agents that want one
         self._versions: dict[str, str] = {}  # what agents were found to speak, by the endpoint's URL
 
     async def exchange(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime, attempt: Attempt) -> Heard:
@@ -75,7 +77,7 @@ class Asking:
         try:
             return await self._said(outgoing, opened.call, deadline, attempt)
         except BadAgentReply as error:
-            outgoing = self._other_version(outgoing, error)
+            outgoing = self._otherwise(outgoing, opened.call, error)
         return await self._said(outgoing, opened.call, deadline, attempt)
 
     async def streamed(
@@ -91,7 +93,7 @@ class Asking:
                     yield heard
             return
         except BadAgentReply as error:
-            outgoing = self._other_version(outgoing, error)
+            outgoing = self._otherwise(outgoing, opened.call, error)
         async with aclosing(self._heard(outgoing, opened.call, attempt)) as second:
             async for heard in second:
                 yield heard
@@ -112,6 +114,8 @@ class Asking:
             hub_url=self._hub_url,
             hub_id=self._hub_id,
         )
+        if dialect.greet is not None:
+            outgoing = self._greetings.known(outgoing, agent)
         request = dialect.ask(outgoing)
         if request is None:
             return
@@ -128,6 +132,8 @@ class Asking:
 
     async def _said(self, outgoing: Outgoing, call: AdmittedCall, deadline: float, attempt: Attempt) -> Heard:
         dialect = self._dialects[outgoing.endpoint.dialect]
+        if dialect.greet is not None:
+            outgoing = await self._greeted(dialect, outgoing, call, deadline)
         request = dialect.ask(outgoing)
         if request is None:
             raise AgentError("The agent named no task that could be asked for.", reason="not_finished")
@@ -155,6 +161,8 @@ class Asking:
 
     async def _heard(self, outgoing: Outgoing, call: AdmittedCall, attempt: Attempt) -> AsyncGenerator[Heard]:
         dialect = self._dialects[outgoing.endpoint.dialect]
+        if dialect.greet is not None:
+            outgoing = await self._greeted(dialect, outgoing, call, call.deadline)
         request = dialect.ask(outgoing)
         if request is None or dialect.listen is None:
             raise NotSupported("The agent has no streams.")
@@ -260,7 +268,19 @@ class Asking:
         signature = self._credentials.signature(agent, call_id, request.body)
         return msgspec.structs.replace(request, headers={**request.headers, **signature})
 
-    # -- versions
+    # -- sessions and versions
+
+    async def _greeted(self, dialect: Dialect, outgoing: Outgoing, call: AdmittedCall, deadline: float) -> Outgoing:
+        """The same in a session with the agent. Raises AgentUnavailable, AgentTimeout, AgentError."""
+        identity = self._credentials.identities.get(call.agent.uuid)
+        return await self._greetings.greeted(dialect, outgoing, call.agent, deadline=deadline, identity=identity)
+
+    def _otherwise(self, outgoing: Outgoing, call: AdmittedCall, error: BadAgentReply) -> Outgoing:
+        """The same for a second try: in a new session, or another version; raises the error where neither will help."""
+        if error.details.get("reopen"):
+            self._greetings.forget(outgoing, call.agent)
+            return outgoing
+        return self._other_version(outgoing, error)
 
     def _other_version(self, outgoing: Outgoing, error: BadAgentReply) -> Outgoing:
         """The same in the version that the reply points to; raises the error where it points to none."""

@@ -1,15 +1,15 @@
 """One try to have a call done: what the agent replied, what went wrong, and what that says of the agent."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, final
+from typing import Final
+
+import msgspec
 
 from dragoman.dialects.times import retry_after_s
 from dragoman.model.errors import BadAgentReply, DragomanError
+from dragoman.model.http import HttpReply
 from dragoman.net.errors import NetError, Reach
 from dragoman.ports.attempts import AttemptOutcome
-
-if TYPE_CHECKING:
-    from dragoman.model.http import HttpReply
 
 BUSY: Final = (429, 503)  # what an agent answers that says when to ask again
 
@@ -27,45 +27,45 @@ _OF_REACH: Final[Mapping[Reach, AttemptOutcome]] = {
 }
 
 
-@final
-class Attempt:
-    """What is known of one try; whoever makes it fills it in."""
+class Attempt(msgspec.Struct, gc=False):
+    """What is known of one try; whoever makes it fills it in.
 
-    __slots__ = ("began", "begun", "error", "known", "number", "reply", "told")
+    No error is kept, only what it said: an error holds the frames that it went through, and those hold this.
+    """
 
-    def __init__(self, number: int, began: float) -> None:
-        self.number: Final = number
-        self.began: Final = began  # monotonic
-        self.reply: HttpReply | None = None
-        self.error: DragomanError | None = None  # why it came to no usable answer
-        self.known: AttemptOutcome | None = None  # where neither of them says what the agent did
-        self.begun = False  # the agent has begun to tell of it
-        self.told = False  # what became of it
+    number: int
+    began: float  # monotonic
+    reply: HttpReply | None = None
+    failed: bool = False  # it came to no usable answer
+    known: AttemptOutcome | None = None  # what the agent did, where its reply does not say it
+    unsent: bool = False  # nothing of the request can have reached the agent
+    begun: bool = False  # the agent has begun to tell of it
+    told: bool = False  # what became of it
+
+    def fail(self, error: DragomanError) -> None:
+        """It came to no usable answer, and this is why."""
+        self.failed = True
+        cause = error.__cause__
+        if isinstance(cause, NetError):
+            self.known = _OF_REACH[cause.kind]
+            self.unsent = not cause.sent
+        elif isinstance(error, BadAgentReply):
+            if self.reply is None or self.reply.status < 400:
+                self.known = AttemptOutcome.BROKEN
+        elif self.reply is None:
+            self.known = AttemptOutcome.DROPPED
 
     @property
     def outcome(self) -> AttemptOutcome:
         """What the agent did; its own word that a task failed is an answer."""
-        reply, error = self.reply, self.error
         if self.known is not None:
             return self.known
-        if reply is not None:
-            if reply.status >= 500:
-                return AttemptOutcome.BROKEN
-            if reply.status >= 400:
-                return AttemptOutcome.REFUSED
-            broken = reply.status >= 300 or isinstance(error, BadAgentReply)
-            return AttemptOutcome.BROKEN if broken else AttemptOutcome.ANSWERED
-        if error is None:
-            return AttemptOutcome.ANSWERED
-        if isinstance(error.__cause__, NetError):
-            return _OF_REACH[error.__cause__.kind]
-        return AttemptOutcome.BROKEN if isinstance(error, BadAgentReply) else AttemptOutcome.DROPPED
-
-    @property
-    def unsent(self) -> bool:
-        """Whether nothing of the request can have reached the agent."""
-        cause = None if self.error is None else self.error.__cause__
-        return self.reply is None and isinstance(cause, NetError) and not cause.sent
+        status = 200 if self.reply is None else self.reply.status
+        if status >= 500:
+            return AttemptOutcome.BROKEN
+        if status >= 400:
+            return AttemptOutcome.REFUSED
+        return AttemptOutcome.BROKEN if status >= 300 else AttemptOutcome.ANSWERED
 
     @property
     def asked_s(self) -> int | None:

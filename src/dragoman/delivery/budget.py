@@ -17,31 +17,26 @@ MOST_TARGETS: Final = 10_000  # with retries at once; beyond it no further targe
 class RetryBudget:
     """What retries each target still gets."""
 
-    __slots__ = ("_seconds",)
+    __slots__ = ("targets",)
 
     def __init__(self) -> None:
         # By target: second, first tries, retries. The target that needed a retry longest ago is the first.
-        self._seconds: OrderedDict[str, deque[list[int]]] = OrderedDict()
-
-    @property
-    def in_use(self) -> bool:
-        """Whether any target has had retries."""
-        return bool(self._seconds)
+        self.targets: OrderedDict[str, deque[list[int]]] = OrderedDict()
 
     def tried(self, target: str, now: float) -> None:
         """A call goes to the target for the first time."""
-        if (seconds := self._seconds.get(target)) is not None:
+        if (seconds := self.targets.get(target)) is not None:
             _second(seconds, now)[1] += 1
 
     def take(self, target: str, now: float) -> bool:
         """Whether the target may get one more retry, which then counts."""
-        seconds = self._seconds.get(target)
+        seconds = self.targets.get(target)
         if seconds is None:
             self._forget(now)
-            if len(self._seconds) >= MOST_TARGETS:
+            if len(self.targets) >= MOST_TARGETS:
                 return False
-            seconds = self._seconds[target] = deque()
-        self._seconds.move_to_end(target)
+            seconds = self.targets[target] = deque()
+        self.targets.move_to_end(target)
         last = _second(seconds, now)
         # What began up to a second too early: retries count with it, first tries without.
         oldest = int(now) - WINDOW_S
@@ -55,8 +50,8 @@ class RetryBudget:
     def _forget(self, now: float) -> None:
         """Drop the targets that needed no retry for a while."""
         oldest = int(now) - WINDOW_S
-        while self._seconds and _last_retry(next(iter(self._seconds.values()))) < oldest:
-            self._seconds.popitem(last=False)
+        while self.targets and _last_retry(next(iter(self.targets.values()))) < oldest:
+            self.targets.popitem(last=False)
 
 
 def _last_retry(seconds: deque[list[int]]) -> int:

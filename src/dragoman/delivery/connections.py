@@ -105,7 +105,7 @@ class Connections:
                 refuse_twice(line)
         except DragomanError as error:
             if attempt is not None:
-                attempt.error, attempt.known = error, outcome_of(error, line)
+                attempt.failed, attempt.known = True, outcome_of(error, line)
             failed = StatusChanged(at=self._clock.now(), state=TaskState.FAILED, failure=error.failure())
             sent = line.sent()
             yield Delivered(events=(failed,) if sent is None else (sent, failed), settled=True)

@@ -21,7 +21,7 @@ from dragoman.delivery.looking import Looking
 from dragoman.delivery.notices import Notices
 from dragoman.delivery.over_http import Wire
 from dragoman.delivery.proof import Keeper, Proof
-from dragoman.delivery.repeats import WAITS_S, Waits
+from dragoman.delivery.repeats import Waits
 from dragoman.delivery.tries import Retries, Tries, failure_of, read_again
 from dragoman.dialects.dialect import Dialect, Heard, Verb
 from dragoman.model.agent import Agent, Endpoint, Via
@@ -94,7 +94,7 @@ class HttpCourier:
             return self._left_alone(error)
         attempt = Attempt(opened.attempt, self._clock.monotonic())
         delivered = await self._sent(opened, attempt)
-        if attempt.error is not None or failure_of(delivered) is not None:
+        if attempt.failed or failure_of(delivered) is not None:
             return await self._sent_again(opened, attempt, delivered)
         self._tell(opened.call, attempt, AttemptOutcome.ANSWERED)
         return delivered
@@ -116,7 +116,7 @@ class HttpCourier:
         try:
             heard = await self._asking.exchange(Verb.SEND, opened, opened.task, at, attempt)
         except DragomanError as error:
-            attempt.error = error
+            attempt.fail(error)
             sent = Sent(at=at, agent_id=opened.call.agent.id, attempt=attempt.number, waited_ms=opened.waited_ms)
             unsent = attempt.unsent and attempt.number == opened.attempt
             return Delivered(events=(sent, self._failed(error)), settled=True, unsent=unsent)
@@ -161,7 +161,7 @@ class HttpCourier:
                 broken: Delivered | None = None
                 async with aclosing(self._watched(told, opened, attempt)) as watched:
                     async for delivered in watched:
-                        if connections is None and _failed_first(attempt, delivered):
+                        if _failed_first(opened, attempt, delivered):
                             broken = delivered
                         else:
                             yield tries.all_of(delivered)
@@ -182,8 +182,8 @@ class HttpCourier:
         try:
             async with aclosing(told) as stream:
                 async for delivered in stream:
-                    over, another = delivered.settled, attempt.known is None and _failed_first(attempt, delivered)
-                    if not attempt.begun and not another and attempt.error is None and _tells(delivered):
+                    over, another = delivered.settled, _failed_first(opened, attempt, delivered)
+                    if not attempt.begun and not attempt.failed and not another and _tells(delivered):
                         attempt.begun = True
                         self._attempts.answering(opened.call)
                     yield delivered
@@ -211,7 +211,7 @@ class HttpCourier:
             if can_ask(call.endpoint):
                 return
             error: DragomanError = AgentError("The agent's stream ended before its answer.", reason="stream_ended")
-            attempt.known = AttemptOutcome.BROKEN
+            attempt.failed, attempt.known = True, AttemptOutcome.BROKEN
         except NotSupported:
             if begun:
                 raise
@@ -221,7 +221,8 @@ class HttpCourier:
             yield await self.deliver(opened)
             return
         except DragomanError as broken:
-            attempt.error = error = broken
+            attempt.fail(broken)
+            error = broken
             late = isinstance(broken, AgentTimeout) and self._clock.monotonic() >= call.deadline
             if begun and not late and can_ask(call.endpoint):
                 return
@@ -262,13 +263,13 @@ class HttpCourier:
 
     async def _looked_up(self, opened: OpenedCall, task: Task) -> Heard:
         """What the agent says of a task: asked again where it could not, for asking changes nothing."""
-        waits = Waits(WAITS_S, self._clock)
+        waits = Waits(self._retries.waits_s, self._clock)
         while True:
             attempt = Attempt(opened.attempt, self._clock.monotonic())
             try:
                 heard = await self._asking.exchange(Verb.GET, opened, task, self._clock.now(), attempt)
             except DragomanError as error:
-                attempt.error = error
+                attempt.fail(error)
                 if not await read_again(attempt, opened.call, waits, self._retries):
                     raise
             else:
@@ -346,11 +347,11 @@ class HttpCourier:
         return StatusChanged(at=self._clock.now(), state=TaskState.FAILED, failure=error.failure())
 
 
-def _failed_first(attempt: Attempt, delivered: Delivered) -> bool:
-    """Whether a try failed before the agent said anything but that, so that there may be another."""
-    if attempt.begun or attempt.told:
+def _failed_first(opened: OpenedCall, attempt: Attempt, delivered: Delivered) -> bool:
+    """Whether a try at a URL failed before the agent said anything but that, so that there may be another."""
+    if attempt.begun or attempt.told or opened.call.endpoint.via is Via.CONNECTED:
         return False
-    return attempt.error is not None or (attempt.reply is not None and failure_of(delivered) is not None)
+    return attempt.failed or (attempt.reply is not None and failure_of(delivered) is not None)
 
 
 def _tells(delivered: Delivered) -> bool:

@@ -43,6 +43,7 @@ class Looking:
                 f"dialect: unknown, {dialect!r}; there are: {', '.join(self._dialects)}",
                 errors=[{"path": "dialect", "message": "unknown"}],
             )
+        dialect = dialect or self._introduced_by(agent)
         shown = await self._shown_at(url, credentials, agent)
         own = origin_of(url)
 
@@ -58,6 +59,7 @@ class Looking:
             probe=document(examined),
             found_at=None if found is None else found.url,
             body=None if found is None else found.raw,
+            introduced=dialect is not None and self._dialects[dialect].introduce is not None,
         )
 
     async def may_dial(self, url: str) -> None:
@@ -71,6 +73,11 @@ class Looking:
     async def keep_credentials(self, agent: Agent, credentials: JsonObject) -> None:
         """Store how the hub authenticates to an agent. Raises BadParams."""
         await self._kept_by().keep(agent, credentials)
+
+    def _introduced_by(self, agent: Agent | None) -> str | None:
+        """The dialect of an agent that has no card of its own to be found again."""
+        spoken = () if agent is None else [self._dialects.get(each.dialect) for each in agent.card.endpoints]
+        return next((each.slug for each in spoken if each is not None and each.introduce is not None), None)
 
     async def _shown_at(self, url: str, given: JsonObject | None, agent: Agent | None) -> Shown:
         """What an agent is shown that is looked at: what its owner brings, or stored for this address."""

@@ -62,7 +62,7 @@ class Retries:
     def begin(self, call: AdmittedCall) -> None:
         """A call's first try is about to be made. Raises CircuitOpen."""
         self.attempts.begin(call)
-        if self._budget.in_use:
+        if self._budget.targets:
             self._budget.tried(call.agent.uuid, self.clock.monotonic())
 
     def take(self, call: AdmittedCall) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Final
 
-from dragoman.dialects import a2a_v03, a2a_v10, agentvault, directory, dotted, envelope, platform
+from dragoman.dialects import a2a_v03, a2a_v10, agentvault, directory, dotted, envelope, mcp, platform
 from dragoman.dialects.dialect import Dialect
 
 ENTRY_POINTS: Final = "dragoman.dialects"
@@ -29,13 +29,14 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
 
 
 def spoken(*, lenient_envelope_ids: bool) -> Mapping[str, Dialect]:
-    """The dialects of one hub, by its settings and by what is installed.
+    """The dialects of one hub, by its settings and by what is installed; with that of MCP, whose servers are called.
 
     Raises TypeError, ValueError for an installed one that is none, or that has the name of another.
     """
     own = dict(DIALECTS)
     if lenient_envelope_ids:
         own[envelope.DIALECT.slug] = envelope.make_dialect(lenient_ids=True)
+    own[mcp.DIALECT.slug] = mcp.DIALECT
     # Nearly every card has what dotted asks for, so that is asked last.
     last = own.pop(dotted.DIALECT.slug)
     for dialect in _installed():

@@ -173,6 +173,41 @@ class Listener(Protocol):
         ...
 
 
+class Talk(Protocol):
+    """What is said to an agent before it is called: one request after the other, each made of what was answered."""
+
+    def ask(self) -> HttpRequest | None:
+        """The next request; None when all is said."""
+        ...
+
+    def hear(self, reply: HttpReply) -> None:
+        """Go on by what was answered. Raises BadAgentReply."""
+        ...
+
+
+class Greeting(Talk, Protocol):
+    """How a session with an agent is opened."""
+
+    @property
+    def headers(self) -> Headers:
+        """What every request of the session shows; empty until it is open."""
+        ...
+
+
+class Introduction(Talk, Protocol):
+    """How an agent that has no card tells what it is."""
+
+    @property
+    def what(self) -> str:
+        """The question that was asked last, for people."""
+        ...
+
+    @property
+    def card(self) -> JsonObject | None:
+        """The card that its answers make, for the dialect's own `read_card`; None as long as they make none."""
+        ...
+
+
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
     """Something of the model that a dialect cannot say, and what it becomes.
 
@@ -211,6 +246,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     # What an agent answers instead of a stream goes to `hear`, which raises NotSupported where it has none.
     listen: Callable[[Outgoing], Listener] | None = None
     notify: Callable[[Notice], HttpRequest | None] | None = None
+    # Where calls go in a session: how it is opened, unless this endpoint needs none. `hear` raises BadAgentReply with
+    # `reopen` where the agent knows it no longer.
+    greet: Callable[[Outgoing], Greeting | None] | None = None
+    introduce: Callable[[str], Introduction] | None = None  # where agents have no cards: how the one at a URL is asked
     owns_card: Callable[[JsonObject], bool]
     read_card: Callable[[JsonObject], AgentCard]
     write_card: Callable[[Agent, Place], Json] | None = None

@@ -1,6 +1,7 @@
 """Looking again at an agent that is registered: what it really speaks now.
 
-Its endpoints become those that answer; a card that it shows there is judged as at its registration.
+Its endpoints become those that answer; a card that it shows there is judged as at its registration. Of an agent that
+has no card, and tells what it has when it is asked, the skills become those that it tells of now.
 """
 
 import msgspec
@@ -9,10 +10,11 @@ from dragoman.hub.acts import act_of_hub
 from dragoman.hub.card_hygiene import cleaned
 from dragoman.hub.card_trust import CardJudge, is_same_card, standing
 from dragoman.hub.registry import Registry
-from dragoman.model.agent import Agent, Trust
+from dragoman.hub.validate import compile_skill
+from dragoman.model.agent import Agent, AgentCard, Trust
 from dragoman.model.errors import AgentNotFound, AgentUnavailable, BadParams
 from dragoman.ports.clock import Clock
-from dragoman.ports.courier import Courier
+from dragoman.ports.courier import Courier, Probed
 from dragoman.ports.store import Registration, Store, Taken
 
 
@@ -30,7 +32,8 @@ class SecondLook:
         self._protected = protected
 
     async def look_again(self, tenant: str, agent_id: str) -> Agent:
-        """See what an agent really speaks now: its endpoints become those that answer, the rest of its card stays.
+        """See what an agent really speaks now: its endpoints become those that answer, the rest of its card stays,
+        unless it has none but what it tells of itself.
 
         Raises AgentNotFound, BadParams with what was seen where nothing answers; then nothing changes.
         """
@@ -55,14 +58,26 @@ class SecondLook:
             trust, endpoints = judged.trust, judged.card.endpoints
         elif trust.level is Trust.UNVERIFIED and is_same_card(agent.card, seen.body):
             trust = msgspec.structs.replace(trust, level=Trust.ENDPOINT)
-        if endpoints and endpoints != agent.card.endpoints and not trust.doubt:
-            card = msgspec.structs.replace(agent.card, endpoints=endpoints)
+        card = msgspec.structs.replace(agent.card, endpoints=endpoints)
+        if seen.introduced:
+            card = _told_anew(card, seen)
+        if endpoints and card != agent.card and not trust.doubt:
             looked_at = msgspec.structs.replace(looked_at, card=card, updated_at=self._clock.now())
         agent = standing(looked_at, trust, protected=self._protected)
         act = act_of_hub("agent.probed", agent.id, agent.tenant)
         stored = await self._store.register(Registration(agent=agent, act=act))
         self._registry.forget(agent_id)
         return agent if isinstance(stored, Taken) else stored.agent
+
+
+def _told_anew(card: AgentCard, seen: Probed) -> AgentCard:
+    """The card with what the agent tells of itself now. Raises BadParams where that could not be taken in."""
+    told = cleaned(msgspec.structs.replace(seen.card, id=card.id), seen.body)
+    for skill in told.skills:
+        compile_skill(told, skill)
+    return msgspec.structs.replace(
+        card, description=told.description, version=told.version, skills=told.skills, original=told.original
+    )
 
 
 def _url_of(agent: Agent) -> str | None:

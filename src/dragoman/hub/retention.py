@@ -1,6 +1,6 @@
 """Retention: what has ended and is old enough is removed, a little at a time, behind everything else.
 
-    every hour   calls ─► the audit ─► keys, marks, mail       each in steps of the store, of some milliseconds
+    every hour   calls ─► the audit ─► statistics ─► keys, marks, mail     in steps of the store, of some milliseconds
                  after a step the store's writer is left alone for 19 times as long as it took: never over 5 % of it
 
 How old something is, is told by the clock that never jumps or by the wall clock, whichever is earlier. A hub that wakes
@@ -29,6 +29,8 @@ LEAST_REST_S: Final = 0.05
 BUSY: Final = 500  # commands that wait for the writer: it has better things to do
 BUSY_REST_S: Final = 1.0
 DOUBT: Final = timedelta(days=1)
+MINUTES_FOR: Final = timedelta(days=30)  # statistics by the minute; by the hour after that
+HOURS_FOR: Final = timedelta(days=400)
 
 
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,7 @@ class Retention:
         self._steady = SteadyClock(clock)
         self._calls_for = calls_for
         self._audit_for = audit_for
+        self._folded = 0  # the minute up to which statistics are those of hours
 
     async def run(self) -> None:
         """Remove as long as the hub runs."""
@@ -74,16 +77,33 @@ class Retention:
             audit_before = now - self._audit_for
             count, spent = await self._all(lambda: self._store.expire_audit(audit_before))
             audit_rows, took = count, took + spent
+        minutes, folding = await self._fold(now)
         others, spent = await self._all(lambda: self._store.expire_rest(now, before))
         removed = Removed(
-            calls=calls, call_rows=rows, audit_rows=audit_rows, other_rows=others, took_s=round(took + spent, 3)
+            calls=calls,
+            call_rows=rows,
+            audit_rows=audit_rows,
+            other_rows=minutes + others,
+            took_s=round(took + folding + spent, 3),
         )
-        if calls or audit_rows or others:
+        if removed.calls or removed.audit_rows or removed.other_rows:
             LOG.info("removed what was old enough", extra={"fields": msgspec.structs.asdict(removed)})
         return removed
 
     def _calls(self, before: datetime, after: int) -> Callable[[], Awaitable[Expired]]:
         return lambda: self._store.expire_calls(before, after)
+
+    async def _fold(self, now: datetime) -> tuple[int, float]:
+        """Statistics: how many rows went, and how long that took."""
+        fold, drop = now - MINUTES_FOR, now - HOURS_FOR
+        rows, took = 0, 0.0
+        while True:
+            after = self._folded
+            done = await self._step(lambda after=after: self._store.expire_minutes(fold, drop, after))
+            rows, took = rows + done.rows, took + done.took_s
+            if done.next is None:
+                return rows, took
+            self._folded = done.next
 
     async def _all(self, step: Callable[[], Awaitable[Expired]]) -> tuple[int, float]:
         """Steps until nothing is left; how many rows went, and how long that took."""

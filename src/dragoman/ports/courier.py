@@ -35,13 +35,15 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Probed(msgspec.Struct, frozen=True, kw_only=True):
     """What a look at a URL found: the card to call by, and everything else, to be kept with the agent.
 
-    Where a card was found there: at which URL, and its very bytes.
+    Where a card was found there: at which URL, and its very bytes. `introduced`: it was made of what the agent
+    answered, so that what it has now is known whenever it is asked again.
     """
 
     card: AgentCard
     probe: JsonObject
     found_at: str | None = None
     body: bytes | None = None
+    introduced: bool = False
 
 
 class Courier(Protocol):

@@ -48,6 +48,13 @@ class Retention(Protocol):
         """
         ...
 
+    async def expire_minutes(self, fold_before: datetime, drop_before: datetime, after: int) -> Expired:
+        """Add statistics by the minute up to hours, where they are old enough, and drop those that are older still.
+
+        `after`: the minute (since 1970) where the piece before ended, 0 at first.
+        """
+        ...
+
     async def expire_rest(self, now: datetime, mail_before: datetime | None) -> Expired:
         """Remove keys and marks that have expired, mail from before that time, and events that removed calls left."""
         ...

@@ -8,10 +8,13 @@ from dragoman.dialects.dialect import Dialect
 from dragoman.hub.files import Files
 from dragoman.hub.flow.pressure import Pressure
 from dragoman.hub.handle import Hub
+from dragoman.hub.registry import Registry
 from dragoman.model.http import NO_PARAMS, HttpReply, HttpRequest
 from dragoman.server.agent_sockets import AgentSockets
 from dragoman.server.body import ClientGone
 from dragoman.server.exchange import DialectRoute, Exchanger, Receive, Scope, Send
+from dragoman.server.mcp import route as mcp
+from dragoman.server.mcp.route import McpRoute
 from dragoman.server.pages import connect
 from dragoman.server.pages.page import Page, PageRoute, no_such_page
 from dragoman.server.paths import dialect_routes, root_paths, socket_routes
@@ -20,7 +23,7 @@ from dragoman.server.rpc import RpcRoute
 from dragoman.server.shortcut import SHORT_BYTES, Serve
 from dragoman.server.sockets import Sockets, decline
 
-Target = DialectRoute | RpcRoute | PageRoute
+Target = DialectRoute | RpcRoute | McpRoute | PageRoute
 
 
 class Application:
@@ -36,6 +39,7 @@ class Application:
         files: Files,
         dialects: Iterable[Dialect],
         pages: Iterable[Page],
+        registry: Registry,
         caps: Mapping[str, int],
         root_agent: str | None = None,
         pressure: Pressure | None = None,
@@ -48,6 +52,8 @@ class Application:
         routes: list[tuple[str, str, Target]] = [
             *dialect_routes(dialects, caps=caps, hub=hub, files=files, one_agent=root_agent is not None)
         ]
+        served = McpRoute(hub=hub, registry=registry, cap=caps["call"])
+        routes += [(method, mcp.PATH, served) for method in mcp.METHODS]
         routes += [(page.method, page.path, PageRoute(page, caps["admin"], pressure)) for page in pages]
         implied = {} if root_agent is None else {path: {"agent": root_agent} for path in root_paths(dialects)}
         self._routes = RouteTable(routes, implied)
@@ -67,7 +73,9 @@ class Application:
                     await self._exchange(scope, receive, send, self._nowhere, NO_PARAMS)
                 elif isinstance(found.target, DialectRoute):  # noqa: SIM114 - each has its own kind of request
                     await self._exchange(scope, receive, send, found.target, found.params)
-                elif isinstance(found.target, RpcRoute):
+                elif isinstance(found.target, RpcRoute):  # noqa: SIM114
+                    await self._exchange(scope, receive, send, found.target, found.params)
+                elif isinstance(found.target, McpRoute):
                     await self._exchange(scope, receive, send, found.target, found.params)
                 else:
                     await self._exchange(scope, receive, send, found.target, found.params)
@@ -95,7 +103,7 @@ class Application:
                 return partial(self._exchanger.post, target, found.params, path)
             case RpcRoute() as target:
                 return partial(self._exchanger.post, target, found.params, path)
-            case PageRoute():
+            case McpRoute() | PageRoute():
                 return None
 
     def _allowed(self, request: HttpRequest) -> list[str]:

@@ -637,6 +637,7 @@ def application(
         hub=built.hub,
         files=built.files,
         dialects=built.dialects.values(),
+        registry=built.registry,
         pages=(
             *files.pages(store, built.links, clock),
             *health.pages(store, lambda: drain.draining, built.pressure, built.inspection),

@@ -36,6 +36,7 @@ ALLOWED: Final[dict[str, dict[str, str]]] = {
         "USE TEMP B-TREE FOR GROUP BY": "a stretch of minutes, added up; at most as long as a page allows"
     },
     "open_calls": {"SCAN task USING COVERING INDEX task_not_completed": "once, at the start"},
+    "count_tenants_agents": {"SCAN (subquery-1)": "the rows just found, as many as the tenant may have"},
     "own_tables": {"SCAN sqlite_schema": "the schema's own list"},
     "all_keys": {"SCAN api_key USING INDEX api_key_created": "asks for all there are, in their order"},
 }

@@ -32,7 +32,7 @@ def test_what_was_spent_comes_back_after_ten_seconds() -> None:
 def test_nothing_is_kept_of_targets_that_need_no_retries() -> None:
     budget = RetryBudget()
     budget.tried(TARGET, 50.0)
-    assert not budget.in_use
+    assert not budget.targets
     assert budget.take(TARGET, 50.0)
     assert budget.take("another", 70.0)
     budget.tried(TARGET, 70.0)  # It was forgotten.

@@ -155,6 +155,7 @@ def test_a_hub_that_slept_for_long_waits_a_day_before_it_believes_the_clock(tmp_
             running = asyncio.create_task(keeping(store, clock).run())
             await clock.until(lambda: EVERY_S in clock.slept)
             running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
             assert clock.slept[:2] == [FIRST_S, DAY]
 
     run(scenario())
@@ -169,6 +170,7 @@ def test_a_file_that_was_left_open_is_looked_at_and_then_every_night(tmp_path: P
             running = asyncio.create_task(inspection.run())
             await clock.until(lambda: len(clock.slept) >= 3)
             running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
             assert inspection.state is FileState.WHOLE
             assert inspection.looked_at is not None
             assert clock.slept[0] == 5.0

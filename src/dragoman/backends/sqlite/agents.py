@@ -44,7 +44,7 @@ def register(connection: Connection, agent: Agent, most: int | None = None) -> S
     if taken is not None:
         return Taken(name=taken)
     if most is not None and (old is None or old.status is AgentStatus.REMOVED):
-        have = number(connection, SQL["count_tenants_agents"], (agent.tenant,)) or 0
+        have = number(connection, SQL["count_tenants_agents"], (agent.tenant, most)) or 0
         if have >= most:
             return Full(most)
     if old is None or holder is None:

@@ -19,7 +19,7 @@ from typing import Final, final
 
 import msgspec
 
-from dragoman.backends.sqlite.connection import BUSY_MS, PAGE_BYTES, Connect, Connection, prepare
+from dragoman.backends.sqlite.connection import PAGE_BYTES, USUAL_PATIENCE, Connect, Connection, prepare
 
 FRAME_BYTES: Final = PAGE_BYTES + 24
 MIB: Final = 1024 * 1024
@@ -28,7 +28,6 @@ IDLE_BYTES: Final = MIB
 IDLE_S: Final = 1.0
 # How long the writer waits for readers to let go of the log: longer than any of its own, shorter than a caller notices.
 _PATIENT: Final = "PRAGMA busy_timeout=100"
-_USUAL: Final = f"PRAGMA busy_timeout={BUSY_MS}"
 
 
 class _Report(msgspec.Struct, frozen=True, array_like=True):
@@ -119,7 +118,7 @@ class Checkpoints:
         try:
             report = _checkpoint(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
-            connection.execute(_USUAL).fetchall()
+            connection.execute(USUAL_PATIENCE).fetchall()
         self._note(report)
         self._held_back = bool(report.busy)
 

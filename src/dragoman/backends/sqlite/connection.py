@@ -15,7 +15,7 @@ Parameters = Sequence[Value] | Mapping[str, Value]
 Row = tuple[Value, ...]
 
 PAGE_BYTES: Final = 4096
-BUSY_MS: Final = 1000
+USUAL_PATIENCE: Final = "PRAGMA busy_timeout=1000"
 _PRAGMAS: Final = (
     "PRAGMA page_size=4096",
     "PRAGMA journal_mode=WAL",
@@ -23,7 +23,7 @@ _PRAGMAS: Final = (
     "PRAGMA wal_autocheckpoint=0",
     "PRAGMA cache_size=-16384",  # KiB
     "PRAGMA mmap_size=0",
-    f"PRAGMA busy_timeout={BUSY_MS}",
+    USUAL_PATIENCE,
     "PRAGMA secure_delete=ON",  # What was forgotten, delivered or replaced is not left in the file's unused places.
 )
 

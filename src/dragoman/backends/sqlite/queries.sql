@@ -597,8 +597,9 @@ WHERE number > ?1 ORDER BY number LIMIT ?2;
 SELECT key, length(body) FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3;
 
 -- name: count_tenants_agents
--- How many agents a tenant has, without those that were removed.
-SELECT count(*) FROM agent WHERE tenant = ?1 AND status <> 'removed';
+-- How many agents a tenant has, counted no further than it may have; those that were removed stand on no shelf.
+SELECT count(*) FROM (SELECT 1 FROM agent_facet
+  WHERE tenant = ?1 AND shelf IN (0, 1) AND kind = 'all' AND value = '' LIMIT ?2);
 
 -- part F4: statistics, health
 
@@ -843,3 +844,23 @@ SELECT n, hash, calls, noted_by FROM audit_base WHERE id = 1;
 -- name: own_tables
 -- The tables of the file, those inside the full-text index among them.
 SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0;
+
+-- name: first_minute
+-- The oldest minute of the statistics.
+SELECT minute FROM minute INDEXED BY minute_at WHERE minute > 0 ORDER BY minute LIMIT 1;
+
+-- name: minutes_to_fold
+-- Minutes of a stretch that are no hours yet.
+SELECT tenant, agent, minute, skill, status, count, sum_ms,
+  b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15, b16, b17, b18, b19, b20, b21, b22, b23
+FROM minute INDEXED BY minute_at WHERE minute >= ?1 AND minute < ?2 AND minute % 60 <> 0 ORDER BY minute LIMIT ?3;
+
+-- name: drop_minute
+-- It was added to its hour.
+DELETE FROM minute WHERE tenant = ?1 AND agent = ?2 AND minute = ?3 AND skill = ?4 AND status = ?5;
+
+-- name: remove_minutes
+-- Some of the statistics from before a minute.
+DELETE FROM minute WHERE (tenant, agent, minute, skill, status) IN (
+  SELECT tenant, agent, minute, skill, status FROM minute INDEXED BY minute_at WHERE minute < ?1 LIMIT ?2
+) RETURNING minute;

@@ -32,6 +32,7 @@ from dragoman.backends.sqlite import (
     listing,
     mail,
     minutes,
+    minutes_kept,
     ratings,
     retention,
     search,
@@ -602,6 +603,12 @@ class SqliteStore:
         """Remove the next of the oldest rows of the audit, if they are from before that time."""
         micros = codec.to_micros(before)
         return await self._file.rewrite(partial(audit_trim.expire, before=micros, monotonic=self._clock.monotonic))
+
+    async def expire_minutes(self, fold_before: datetime, drop_before: datetime, after: int) -> Expired:
+        """Add old statistics up to hours, and drop the oldest."""
+        fold, drop = (int(at.timestamp()) // 60 for at in (fold_before, drop_before))
+        step = partial(minutes_kept.expire, fold_before=fold, drop_before=drop, monotonic=self._clock.monotonic)
+        return await self._file.write(partial(step, after=after))
 
     async def expire_rest(self, now: datetime, mail_before: datetime | None) -> Expired:
         """Remove some of the keys, marks, messages and left events whose time is over."""

@@ -2,6 +2,7 @@
 
 look.py        the order of it, and the decision
 asker.py       bounds and manners            card.py      the search for a card
+introduced.py  agents that have no card, and say what they are when they are asked
 questions.py   what can be asked safely      listen.py    where it is asked, and what is kept
 together.py    what answers mean together    places.py    addresses
 oddities.py    quirks and what they mean     send.py      one real message, only on request

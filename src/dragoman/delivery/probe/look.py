@@ -12,6 +12,7 @@ import msgspec
 from dragoman.delivery.probe.asker import Asker, Fetch
 from dragoman.delivery.probe.card import find_card
 from dragoman.delivery.probe.findings import Examined, Oddity, SeenCard, Spoken
+from dragoman.delivery.probe.introduced import meet
 from dragoman.delivery.probe.listen import Listener
 from dragoman.delivery.probe.oddities import oddity, of_card
 from dragoman.delivery.probe.places import name_of
@@ -52,6 +53,24 @@ async def look(
     `everything`: also ask for what nothing points to.
     """
     asker = Asker(fetch, clock, url=url, credentials=credentials)
+    introduces = None if named is None else dialects[named].introduce
+    if named is not None and introduces is not None:
+        met = await meet(url, dialects[named], introduces, asker)
+        return Examined(
+            url=url,
+            at=clock.now(),
+            card=None if met.found is None else met.found.card,
+            found=met.found,
+            problem=met.problem,
+            spoken=() if met.spoken is None else (met.spoken,),
+            tried=tuple(asker.tried),
+            locked=asker.locked,
+            challenge=asker.challenge,
+            reach=asker.reach,
+            clock_skew_s=asker.clock_skew_s,
+            latency_ms=asker.latency_ms,
+            named=named,
+        )
     search = await find_card(url, dialects, asker)
     listener = Listener(url, search.found, asker=asker, dialects=dialects, everything=everything)
     if any(each.status is not None for each in asker.tried):

@@ -37,10 +37,20 @@ def _is_there(mark: str) -> bool:
     return hasattr(sys.modules.get(module), name)
 
 
+def _is_url(obj: object) -> bool:
+    return isinstance(obj, str) and obj.startswith(("http://", "https://"))
+
+
 KNOWN: Final[tuple[Known, ...]] = (
     Known("LangGraph graphs and LangChain agents", "langgraph", of_modules("langgraph")),
     Known("OpenAI Agents", "openai_agents", of_modules("agents.agent", beside="agents:Runner")),
     Known("pydantic-ai agents", "pydantic_ai", of_modules("pydantic_ai")),
-    Known("CrewAI crews, agents and flows", "crewai", of_modules("crewai")),
+    Known("CrewAI crews and agents", "crewai", of_modules("crewai")),
+    Known("Google ADK agents, apps and runners", "google_adk", of_modules("google.adk")),
+    Known("LlamaIndex agents and engines", "llama_index", of_modules("llama_index")),
+    Known("LlamaIndex workflows", "llama_index", of_modules("workflows.workflow", beside="workflows:Workflow")),
+    Known("smolagents agents", "smolagents", of_modules("smolagents")),
+    Known("AutoGen agents and teams", "autogen", of_modules("autogen_agentchat")),
+    Known("URLs of agents", "agent_url", _is_url),
     Known("functions and other callables", "callables", callable),
 )

@@ -23,6 +23,7 @@ from dragoman.sdk.agent.skills import CHAT, HANDLE, Skill, make_chat, make_handl
 from dragoman.sdk.work.context import Context
 
 if TYPE_CHECKING:
+    from dragoman.sdk.adapters.adapter import Per
     from dragoman.sdk.connect.connect import Stopping
     from dragoman.sdk.run.run import Running, RunResult
     from dragoman.sdk.work.trying import Trying
@@ -235,6 +236,27 @@ class Agent:
         from dragoman.sdk.agent.definition import from_yaml
 
         return from_yaml(cls, path)
+
+    @classmethod
+    def wrap(
+        cls,
+        obj: object,
+        *,
+        name: str | None = None,
+        id: str | None = None,
+        description: str | None = None,
+        skill: str = CHAT,
+        per: "Per" = "shared",
+    ) -> Self:
+        """An agent from an object of another framework, or from any callable.
+
+        With `per="call"` or `per="conversation"` the object is a factory: one is made for each. Raises TypeError for
+        an object that cannot be wrapped, and lists those that can.
+        """
+        from dragoman.sdk.adapters.adapter import Options
+        from dragoman.sdk.wrap import wrap
+
+        return wrap(cls, obj, Options(name=name, id=id, description=description, skill=skill, per=per))
 
     # -- running it
 

@@ -40,11 +40,12 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     function: Function
     signature: Signature
+    given_schema: JsonObject | None = None  # in place of the signature's
 
     @property
     def input_schema(self) -> JsonObject:
         """What the function takes."""
-        return self.signature.input_schema
+        return self.signature.input_schema if self.given_schema is None else self.given_schema
 
     def to_openai_schema(self) -> JsonObject:
         """The tool as chat completions take it."""
@@ -58,16 +59,23 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
 def tool(function: Callable[P, R_co], /) -> Tool[P, R_co]: ...
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None
+    *, name: str | None = None, description: str | None = None, input_schema: JsonObject | None = None
 ) -> Callable[[Callable[P, R_co]], Tool[P, R_co]]: ...
-def tool(function: Function | None = None, /, *, name: str | None = None, description: str | None = None) -> object:
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    input_schema: JsonObject | None = None,
+) -> object:
     """Make a function a tool: its schema comes from its type hints, its description from its docstring.
 
     Raises TypeError naming the parameter whose type has no JSON form.
     """
 
     def made(function: Function) -> Function:
-        described = _described(function, name, description)
+        described = _described(function, name, description, input_schema)
         for attribute, value in (
             (_ATTRIBUTE, described),
             ("name", described.name),
@@ -85,16 +93,21 @@ def describe(function: Function) -> Described:
     """What is known of a tool; of a function that was never made one, too."""
     known = getattr(function, _ATTRIBUTE, None)
     if not isinstance(known, Described):
-        return _described(function, None, None)
+        return _described(function, None, None, None)
+    if known.function is function:
+        return known
     # Of a method the decorator saw the function alone, with its `self`.
-    return known if known.function is function else _described(function, known.name, known.description)
+    return _described(function, known.name, known.description, known.given_schema)
 
 
-def _described(function: Function, name: str | None, description: str | None) -> Described:
+def _described(
+    function: Function, name: str | None, description: str | None, input_schema: JsonObject | None
+) -> Described:
     shown = name or name_of(function)
     return Described(
         name=shown,
         description=description_of(function) if description is None else description,
         function=function,
         signature=Signature(function, name=shown),
+        given_schema=input_schema,
     )

@@ -8,7 +8,7 @@ A client may be made at module level and never closed. What a running handler is
 import os
 from collections.abc import AsyncGenerator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, Unpack, overload
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -30,6 +30,9 @@ from dragoman.sdk.client.streams import Ears
 
 if TYPE_CHECKING:
     from dragoman.sdk.client.sync import SyncClient
+    from dragoman.sdk.client.tool_forms import PlainTool
+    from dragoman.sdk.client.tool_frameworks import Framework
+    from dragoman.sdk.client.tools import ToolOptions, Tools
     from dragoman.security.key_manager import KeyManager
 
 PAGE: Final = 100
@@ -184,6 +187,28 @@ class A2AClient:
             cursor = str(page.get("next_cursor") or "")
             if not cursor:
                 return
+
+    @overload
+    async def tools(
+        self, framework: Literal["plain"] = "plain", **options: Unpack["ToolOptions"]
+    ) -> "Tools[PlainTool]": ...
+    @overload
+    async def tools(
+        self, framework: Literal["openai", "mcp"], **options: Unpack["ToolOptions"]
+    ) -> "Tools[JsonObject]": ...
+    @overload
+    async def tools(self, framework: "Framework", **options: Unpack["ToolOptions"]) -> "Tools[Any]": ...
+    async def tools(self, framework: str = "plain", **options: Unpack["ToolOptions"]) -> "Tools[Any]":
+        """Every skill that this client may use, as a tool of that framework; a list, `refresh()` renews it.
+
+        Options: skill, agent, q, tag, limit, timeout_ms, conversation_id, raise_errors. Raises MissingExtra where the
+        framework is not installed.
+        """
+        # Much to import for a client that only calls; a framework, only where it is named.
+        from dragoman.sdk.client.tool_frameworks import form_of
+        from dragoman.sdk.client.tools import Tools, source_of
+
+        return await Tools(source_of(self, options), form_of(framework, blocking=False)).refresh()
 
     async def card(self, agent_id: str, dialect: str = "platform") -> JsonObject:
         """The card of an agent, in the words of any dialect. Raises AgentNotFound."""

@@ -7,7 +7,7 @@ import asyncio
 import atexit
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack, final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Unpack, final, overload
 
 from dragoman.model.json import Json, JsonObject
 from dragoman.sdk.client.asking import CallOptions, Filters, Said
@@ -17,6 +17,9 @@ from dragoman.sdk.client.results import CallResult, CallStatus, FoundAgent, Stre
 
 if TYPE_CHECKING:
     from dragoman.sdk.client.step import Then
+    from dragoman.sdk.client.tool_forms import BlockingTool
+    from dragoman.sdk.client.tool_frameworks import Framework
+    from dragoman.sdk.client.tools import SyncTools, ToolOptions
 
 Got = TypeVar("Got")
 
@@ -194,6 +197,25 @@ class SyncClient:
         return BACKGROUND.iterate(
             lambda: self._client.discover(skill, **filters), instead="async for agent in client.discover(…)"
         )
+
+    @overload
+    def tools(
+        self, framework: Literal["plain"] = "plain", **options: Unpack["ToolOptions"]
+    ) -> "SyncTools[BlockingTool]": ...
+    @overload
+    def tools(
+        self, framework: Literal["openai", "mcp"], **options: Unpack["ToolOptions"]
+    ) -> "SyncTools[JsonObject]": ...
+    @overload
+    def tools(self, framework: "Framework", **options: Unpack["ToolOptions"]) -> "SyncTools[Any]": ...
+    def tools(self, framework: str = "plain", **options: Unpack["ToolOptions"]) -> "SyncTools[Any]":
+        """Every skill that this client may use, as a tool of that framework; plain ones block."""
+        # As in the client: much to import for one that only calls.
+        from dragoman.sdk.client.tool_frameworks import form_of
+        from dragoman.sdk.client.tools import SyncTools, source_of
+
+        refuse_inside_a_loop("await client.tools(…)")
+        return SyncTools(source_of(self._client, options), form_of(framework, blocking=True)).refresh()
 
     def card(self, agent_id: str, dialect: str = "platform") -> JsonObject:
         """The card of an agent, in the words of any dialect."""

@@ -1,0 +1,91 @@
+"""Skills as tools of real frameworks: a model of each, without a network, calls them through a real hub."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+
+from dragoman import Agent, Context, errors
+from dragoman.sdk.testing.hubs import ThreadedHub, hub_in_thread
+from tests.frameworks.world import PATIENCE_S, QUIET
+from tests.support.peers import RECIPES, ROOT, peer_python
+
+pytestmark = pytest.mark.full
+
+# Each framework, the environment it lives in, and how often its program plays.
+FRAMEWORKS = {
+    "langchain": ("langgraph", 2),
+    "openai_agents": ("openai-agents", 1),
+    "pydantic_ai": ("pydantic-ai", 1),
+    "crewai": ("crewai", 2),
+    "smolagents": ("smolagents", 1),
+    "llama_index": ("llama-index", 1),
+    "autogen": ("autogen", 1),
+    "google_adk": ("google-adk", 1),
+}
+HEARD = [
+    '{"results":["tides","tides"]}',
+    "Hello, Ada!",
+    "AGENT_ERROR: Somebody else has it. Do not repeat this call; use another tool or say so.",
+    "conv_7",
+]
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[ThreadedHub]:
+    archive = Agent("Archive", description="Knows every book.")
+
+    @archive.skill
+    def web_search(query: Annotated[str, "What to look for"], max_results: int = 2) -> dict[str, Any]:
+        """Search the web"""
+        return {"results": [query] * max_results}
+
+    @archive.skill
+    def greet(name: str) -> str:
+        """Greet somebody"""
+        return f"Hello, {name}!"
+
+    @archive.skill
+    def lend(title: str) -> str:
+        """Lend a book"""
+        raise errors.AgentError("Somebody else has it")
+
+    @archive.skill
+    def where(ctx: Context) -> str:
+        """Which conversation this is"""
+        return ctx.conversation_id
+
+    @archive.skill
+    def taken(config: str) -> str:
+        """Takes what frameworks call otherwise"""
+        return f"config is {config}"
+
+    with hub_in_thread() as running:
+        running.add(archive)
+        yield running
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_model_of_the_framework_calls_skills_as_tools(framework: str, hub: ThreadedHub) -> None:
+    environment, plays = FRAMEWORKS[framework]
+    done = subprocess.run(
+        [peer_python(environment), RECIPES / f"tools_{framework}.py"],
+        env={**os.environ, **QUIET, "PYTHONPATH": str(ROOT / "src"), "DRAGOMAN_URL": hub.url},
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"shown"')]
+    assert len(told) == plays
+    for each in told:
+        assert each["heard"] == HEARD
+        assert each["answer"] == "That was all."
+        search = each["shown"]["agt_archive__web_search"]
+        assert search["properties"]["query"]["description"] == "What to look for"
+        assert search["properties"]["max_results"]["type"] == "integer"
+        assert search["required"] == ["query"]

@@ -1,0 +1,47 @@
+"""Agents of other frameworks at one hub: each framework in an environment of its own, with models that need no network.
+
+A program of `tests/peers/` makes the framework's objects, wraps them, and connects them to the hub that the environment
+names. Its environment has the framework and what our base install needs; our own code is that of this tree.
+"""
+
+import os
+from typing import Final
+
+from dragoman import A2AClient
+from tests.support.callers.a2a_v10 import A2AV10Caller
+from tests.support.callers.agentvault import AgentVaultCaller
+from tests.support.callers.platform import PlatformCaller
+from tests.support.hub import HubProcess
+from tests.support.peers import ROOT, PeerProcess
+
+CALLERS: Final = (PlatformCaller, A2AV10Caller, AgentVaultCaller)
+PATIENCE_S: Final = 30.0
+QUIET: Final = {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+
+
+class FrameworkProcess(PeerProcess):
+    """A program whose agents are at the hub from `start` until `stop`."""
+
+    listens = False
+
+    def __init__(self, framework: str, program: str, hub: HubProcess) -> None:
+        super().__init__(framework, program)
+        self.hub = hub
+        self.environment = {
+            **os.environ,
+            **QUIET,
+            "PYTHONPATH": str(ROOT / "src"),
+            "DRAGOMAN_URL": hub.url,
+            "DRAGOMAN_TOKEN": hub.token or "",
+        }
+
+    def tell(self, line: str) -> None:
+        """Say something to the program."""
+        process = self._process
+        assert process is not None and process.stdin is not None, "it was started"
+        process.stdin.write(f"{line}\n".encode())
+        process.stdin.flush()
+
+    def client(self) -> A2AClient:
+        """Somebody who calls the agents."""
+        return A2AClient(self.hub.url, self.hub.token)
