@@ -22,13 +22,21 @@ class Framework(NamedTuple):
 
     name: str
     schema: bool = True  # whether it knows what it fills in
+    speaker: str = "talker"  # which of its agents streams
+    streams: bool = True  # whether its words come as its model says them
+    stops: bool = True  # whether what its model does can be stopped: a thread cannot
+    error: str = "ValueError"  # what it makes of a model's error
 
 
 FRAMEWORKS = (
     Framework("langgraph", schema=False),
     Framework("openai-agents"),
     Framework("pydantic-ai"),
-    Framework("crewai"),
+    Framework("crewai", speaker="crew", stops=False),
+    Framework("google-adk"),
+    Framework("llama-index", schema=False),
+    Framework("smolagents", schema=False, streams=False, stops=False, error="AgentGenerationError"),
+    Framework("autogen"),
 )
 OSLO = {"name": "Oslo", "people": 709000}
 
@@ -56,19 +64,21 @@ def test_it_is_called_in_every_dialect(
 ) -> None:
     seen = caller(hub.url, hub.token or "").call(named("talker"), Content(text="hello"))
     assert seen.state == "completed", seen
-    assert [each.text for each in seen.content] == ["you said hello as number 1"]
+    assert "".join(each.text or "" for each in seen.content) == "you said hello as number 1"
 
 
-def test_its_words_reach_the_caller_as_it_says_them(agents: FrameworkProcess, named: Callable[[str], str]) -> None:
+def test_its_words_reach_the_caller_as_it_says_them(
+    agents: FrameworkProcess, framework: Framework, named: Callable[[str], str]
+) -> None:
     async def play() -> None:
         chunks: list[str] = []
         async with agents.client() as client:
-            async for event in client.stream(named("talker"), message="slowly"):
+            async for event in client.stream(named(framework.speaker), message="slowly"):
                 if event.type == "chunk":
-                    if not chunks:
+                    if framework.streams and not chunks:
                         agents.tell("go")  # Until then the model says no more.
                     chunks.append(event.content)
-        assert chunks[0] == "you"
+        assert chunks[0] == "you" or not framework.streams
         assert "".join(chunks) == "you said slowly as number 1"
 
     run(play())
@@ -101,35 +111,44 @@ def test_what_it_fills_in_is_data_and_its_card_says_which(
     run(play())
 
 
-def test_what_it_used_is_told(agents: FrameworkProcess, framework: Framework, named: Callable[[str], str]) -> None:
+def test_what_a_call_used_is_told_of_that_call_alone(
+    agents: FrameworkProcess, framework: Framework, named: Callable[[str], str]
+) -> None:
     async def play() -> None:
         async with agents.client() as client:
-            found = await client.call(named("talker"), message="hello")
-        assert found.usage["input_tokens"] == 7
-        assert found.usage["output_tokens"] == 5
+            first, second = [await client.call(named(framework.speaker), message="hello") for _ in range(2)]
+        assert first.usage["input_tokens"] > 0 and first.usage["output_tokens"] > 0
+        assert second.usage == first.usage
 
     run(play())
 
 
-def test_who_cancels_the_call_ends_the_run(agents: FrameworkProcess, named: Callable[[str], str]) -> None:
+def test_who_cancels_the_call_ends_the_run(
+    agents: FrameworkProcess, framework: Framework, named: Callable[[str], str]
+) -> None:
     async def play() -> None:
         async with agents.client() as client:
             handle = await client.submit(named("sleeper"), message="wait")
             await asyncio.to_thread(agents.await_line, "waiting")
             await handle.cancel("enough")
-            await asyncio.to_thread(agents.await_line, "cancelled")
+            if framework.stops:
+                await asyncio.to_thread(agents.await_line, "cancelled")
             with pytest.raises(CallCancelled):
                 await handle.result(timeout_s=10)
+            if not framework.stops:
+                agents.tell("go")
 
     run(play())
 
 
-def test_an_error_is_told_by_its_name_alone(agents: FrameworkProcess, named: Callable[[str], str]) -> None:
+def test_an_error_is_told_by_its_name_alone(
+    agents: FrameworkProcess, framework: Framework, named: Callable[[str], str]
+) -> None:
     async def play() -> None:
         async with agents.client() as client:
             with pytest.raises(AgentError) as refusal:
                 await client.call(named("failing"), message="hello")
-        assert "ValueError" in str(refusal.value)
+        assert framework.error in str(refusal.value)
         assert "1234" not in str(refusal.value)
 
     run(play())

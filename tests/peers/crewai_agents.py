@@ -63,10 +63,10 @@ def crew(does: str = "reply", said: str = "{said}", **task: Any) -> Crew:
 
 
 connect(
-    Agent.wrap(crew(), id="agt_crewai_talker", skill="echo"),
+    Agent.wrap(worker(), id="agt_crewai_talker", skill="echo"),
+    Agent.wrap(crew(), id="agt_crewai_crew", skill="echo"),
     Agent.wrap(crew("fill", output_pydantic=City), id="agt_crewai_filler", skill="echo"),
     Agent.wrap(crew("wait"), id="agt_crewai_sleeper", skill="echo"),
     Agent.wrap(crew("fail"), id="agt_crewai_failing", skill="echo"),
     Agent.wrap(crew(said="{topic} for {reader}"), id="agt_crewai_writer", skill="echo"),
-    Agent.wrap(worker(), id="agt_crewai_alone", skill="echo"),
 )

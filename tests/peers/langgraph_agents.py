@@ -29,14 +29,14 @@ class Model(BaseChatModel):
     """Answers what was said, calls the tool it is given for structured output, or never answers."""
 
     sleeps: bool = False
-    tools: list[Any] = []
+    tools: tuple[Any, ...] = ()
 
     @property
     def _llm_type(self) -> str:
         return "offline"
 
     def bind_tools(self, tools: Any, **_: Any) -> "Model":
-        return self.model_copy(update={"tools": list(tools)})
+        return self.model_copy(update={"tools": tuple(tools)})
 
     def _said(self, messages: list[BaseMessage]) -> str:
         return reply([message.text for message in messages if message.type == "human"])

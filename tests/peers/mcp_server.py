@@ -1,10 +1,9 @@
-"""An MCP server of the official package, over streamable HTTP: a few tools that answer, fail, tell and wait.
+"""An MCP server of the official package, over streamable HTTP at /mcp: tools that answer, fail, tell and wait.
 
-    --era sessions | alone     which revisions it takes: those of a handshake, or the one whose requests stand alone
-    --key KEY                  a bearer token that every request has to bring
+Its binding says which revisions it takes: `alone` any, `sessions` those that begin by a handshake, `locked` those with
+the key KEY in every request. Whoever asks for /forget ends all its sessions, and for /more gives it one tool more.
 """
 
-import argparse
 import base64
 
 import anyio
@@ -13,7 +12,7 @@ from mcp.types import CallToolResult, EmbeddedResource, ImageContent, ResourceLi
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from serving import serve
 
@@ -79,33 +78,40 @@ async def wait(ctx: Context) -> str:
     return "nobody cancelled it"
 
 
-class Locked:
+KEY = "tide-key"
+application = server.streamable_http_app()
+
+
+def more(place: str) -> str:
+    """Came later"""
+    return place
+
+
+class Door:
     """Lets in who brings the key, and speaks the revisions that it was told to."""
 
-    def __init__(self, app: ASGIApp, key: str, era: str) -> None:
-        self._app = app
-        self._key = key
-        self._era = era
+    def __init__(self, binding: str) -> None:
+        self._binding = binding
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        headers = dict(scope.get("headers", ()))
-        version = headers.get(b"mcp-protocol-version", b"").decode()
-        if scope["type"] == "http" and self._key and headers.get(b"authorization") != f"Bearer {self._key}".encode():
-            await PlainTextResponse("who is there?", 401, {"www-authenticate": "Bearer"})(scope, receive, send)
-        elif scope["type"] == "http" and self._era == "sessions" and version in MODERN_PROTOCOL_VERSIONS:
-            await PlainTextResponse("no such revision", 400)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        answer = self._refusal(scope) if scope["type"] == "http" else None
+        await (answer or application)(scope, receive, send)
 
-
-def main() -> None:
-    """Serve until the parent is gone."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--era", default="alone")
-    options.add_argument("--key", default="")
-    serve(lambda given: Locked(server.streamable_http_app(), given.key, given.era), options)
+    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        headers = dict(scope["headers"])
+        if scope["path"] == "/forget":
+            server.session_manager._server_instances.clear()
+            return PlainTextResponse("forgotten")
+        if scope["path"] == "/more":
+            server.add_tool(more)
+            return PlainTextResponse("more")
+        if self._binding == "locked" and headers.get(b"authorization") != f"Bearer {KEY}".encode():
+            return PlainTextResponse("who is there?", 401, {"www-authenticate": "Bearer"})
+        if self._binding != "alone" and headers.get(b"mcp-protocol-version", b"").decode() in MODERN_PROTOCOL_VERSIONS:
+            return PlainTextResponse("no such revision", 400)
+        return None
 
 
 if __name__ == "__main__":
-    main()
+    serve("An MCP server", ("alone", "sessions", "locked"), lambda _port, binding: Door(binding))

@@ -20,7 +20,7 @@ class Model(ChatCompletionClient):
 
     async def create(self, messages: Any, *, tools: Any = (), **_: Any) -> CreateResult:
         for tool in tools:
-            SHOWN[tool.schema["name"]] = tool.schema["parameters"]
+            SHOWN[tool["name"]] = tool["parameters"]
         content: Any = DONE
         if self.calls < len(CALLS):
             name, arguments = CALLS[self.calls]
@@ -33,7 +33,9 @@ class Model(ChatCompletionClient):
 
     @property
     def model_info(self) -> ModelInfo:
-        return ModelInfo(vision=False, function_calling=True, json_output=False, family="offline", structured_output=False)
+        return ModelInfo(
+            vision=False, function_calling=True, json_output=False, family="offline", structured_output=False
+        )
 
     capabilities = model_info
 

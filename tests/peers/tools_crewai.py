@@ -15,12 +15,14 @@ class Model(BaseLLM):
 
     def call(self, messages: Any, tools: Any = None, **_: Any) -> Any:
         for tool in tools or ():
-            SHOWN[tool["function"]["name"]] = tool["function"]["parameters"]
+            SHOWN[tool["function"]["name"].replace("archive_", "archive__")] = tool["function"]["parameters"]
         HEARD[:] = [message["content"] for message in messages if message.get("role") == "tool"]
         if len(HEARD) == len(CALLS):
             return DONE
         name, arguments = CALLS[len(HEARD)]
-        return [{"id": str(len(HEARD)), "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}]
+        return [
+            {"id": str(len(HEARD)), "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        ]
 
     async def acall(self, messages: Any, tools: Any = None, **_: Any) -> Any:
         return self.call(messages, tools)

@@ -23,7 +23,9 @@ def text_of(response: dict[str, Any]) -> str:
 class Model(BaseLlm):
     """Calls one tool after the other."""
 
-    async def generate_content_async(self, llm_request: LlmRequest, stream: bool = False) -> AsyncGenerator[LlmResponse]:
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse]:
         for tool in llm_request.config.tools or ():
             for declared in tool.function_declarations or ():
                 SHOWN[declared.name] = declared.parameters_json_schema

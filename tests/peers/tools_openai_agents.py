@@ -23,9 +23,7 @@ class Offline(Model):
             )
         else:
             text = ResponseOutputText(type="output_text", text=DONE, annotations=[])
-            output = ResponseOutputMessage(
-                id="1", type="message", role="assistant", status="completed", content=[text]
-            )
+            output = ResponseOutputMessage(id="1", type="message", role="assistant", status="completed", content=[text])
         return ModelResponse(output=[output], usage=Usage(), response_id=None)
 
     def stream_response(self, *_: Any, **__: Any) -> Any:

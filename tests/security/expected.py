@@ -169,6 +169,15 @@ EXPECTED: Final[dict[str, Line]] = {
     "dotted message.stream": _of_task(_said("dotted"), ends=True),
     "dotted task.cancel": _of_task({"taskId": "ID"}, ends=True),
     "dotted task.get": _of_task({"taskId": "ID"}),
+    # -- MCP
+    "mcp initialize": Line(access=ANY, body={"protocolVersion": "2025-11-25", "capabilities": {}}),
+    "mcp ping": Line(access=ANY, body={}),
+    "mcp tools/list": Line(access=ANY, body={}),
+    "mcp tools/call": _of_task(
+        {"name": "dragoman__answer", "arguments": {"call_id": "ID", "message": "x"}}, ends=True
+    ),
+    "GET /mcp": Line(access=CALL),
+    "DELETE /mcp": Line(access=ANY),
     # -- pages
     "GET /": Line(access=PUBLIC),
     "GET /healthz": Line(access=PUBLIC),

@@ -25,6 +25,7 @@ from dragoman.server.app import living, load_secrets, sqlite_store
 from dragoman.server.asgi import Application
 from dragoman.server.drain import Drain
 from dragoman.server.exchange import DialectRoute
+from dragoman.server.mcp.route import REQUESTS, McpRoute
 from dragoman.server.rpc import RpcRoute
 from tests.support.ports import free_port
 from tests.support.served_agent import make_agent
@@ -80,6 +81,11 @@ def _of(app: Application) -> tuple[Reached, ...]:
             found.append(Reached(key=key, method=method, path=path, dialect=slug, cap=target.cap))
         elif isinstance(target, RpcRoute):
             found.extend(_methods(target, path))
+        elif isinstance(target, McpRoute) and method == "POST":
+            found.extend(
+                Reached(key=f"mcp {name}", method=method, path=path, rpc=name, dialect="mcp", cap=target.cap)
+                for name in REQUESTS
+            )
         else:
             found.append(Reached(key=f"{method} {path}", method=method, path=path, cap=target.cap))
     found.extend(Reached(key=f"ws {path}", method="WS", path=path) for path in app.socket_paths)

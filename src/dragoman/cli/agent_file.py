@@ -1,4 +1,5 @@
-"""An agent out of a Python file: which one is meant, and in plain words what is wrong with the file.
+"""An agent out of a Python file: which one is meant, and in plain words what is wrong with the file. What is named and
+is an object of another framework, or a function, is wrapped.
 
 The file is run as if it were imported. What it starts at its end (`agent.start()`, `agent.serve()`) is not started:
 whoever loads it says how the agent is to run.
@@ -58,7 +59,11 @@ def _named(path: Path, values: Mapping[str, object], found: Mapping[str, Agent],
         return found[name]
     known = f"it has: {', '.join(found)}" if found else "it defines no agent"
     if name in values:
-        raise wrong_usage(f"{name} in {path} is no agent but a {type(values[name]).__name__}", next=known)
+        try:
+            return Agent.wrap(values[name])
+        except TypeError as error:
+            shown = type(values[name]).__name__
+            raise wrong_usage(f"{name} in {path} is no agent but a {shown}", next=known, lines=[str(error)]) from None
     raise not_found("AGENT_NOT_FOUND", f"{path} has no agent {name}; {known}", next=f"dragoman run {path}")
 
 

@@ -29,7 +29,7 @@ DIALECTS: Final = ("envelope", "platform", "dotted", "directory", "agentvault", 
 @click.option("--q", metavar="WORDS", help="Words in names, descriptions and skills.")
 @click.option("--tag", metavar="TAG", help="A tag it has.")
 @click.option("--capability", metavar="NAME", help="A capability it has, such as streaming.")
-@click.option("--dialect", type=click.Choice(DIALECTS), help="What it speaks.")
+@click.option("--dialect", type=click.Choice((*DIALECTS, "mcp")), help="What it speaks.")
 @click.option("--status", metavar="STATE", help="Its state, such as active.")
 @click.option("--min-rating", type=click.FloatRange(0, 5), metavar="1-5", help="At least this rating.")
 @click.option("--max-p95", "max_p95_s", type=DURATION, metavar="2s", help="95 of 100 calls are this quick.")

@@ -18,11 +18,12 @@ from dragoman.model.json import JsonObject, is_object
 
 FACTS = ("id", "uuid", "name", "version", "dialect", "status", "endpoint", "base_url", "token", "signing_secret")
 PROBE_S = 60.0
+MCP = "mcp"  # whose servers are called, and call nobody: no agent is looked for in it, nor any call made
 
 
 @click.command("register", epilog="Example: dragoman register http://127.0.0.1:9753")
 @click.argument("place", metavar="URL|FILE")
-@click.option("--as", "dialect", type=click.Choice(DIALECTS), help="What it speaks; found out when left away.")
+@click.option("--as", "dialect", type=click.Choice((*DIALECTS, MCP)), help="What it speaks; found out, save mcp.")
 @click.option("--id", "agent_id", metavar="ID", help="The id it gets; else the card's own.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag to find it by.")
 @click.option("--open", "open_", is_flag=True, help="Anybody may find and call it, also without a key.")
@@ -40,7 +41,8 @@ def command(
 ) -> None:
     """Register an agent: by its URL, or by a card file.
 
-    A card of any dialect will do; - reads it from stdin.
+    A card of any dialect will do; - reads it from stdin. With --as mcp the URL is that of an MCP server, whose tools
+    become the agent's skills.
     """
     output = current_output()
     body: JsonObject = {"url": place} if "://" in place else {"agent_card": _card(place)}

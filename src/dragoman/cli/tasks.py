@@ -55,7 +55,7 @@ def command() -> None:
 @click.option("--caller", metavar="ID", help="Only those of this caller.")
 @click.option("--skill", metavar="SKILL", shell_complete=skills, help="Only those of this skill.")
 @click.option("--status", type=click.Choice([state.value for state in TaskState]), help="Only those in this state.")
-@click.option("--dialect", type=click.Choice(DIALECTS), help="Only those made in this dialect.")
+@click.option("--dialect", type=click.Choice((*DIALECTS, "mcp")), help="Only those made in this dialect.")
 @click.option("--since", metavar="2h|TIME", help="Only those whose status changed since then.")
 @click.option("--trace", metavar="ID", help="Only those of this trace.")
 @click.option("--conversation", metavar="ID", help="Only those of this conversation.")

@@ -104,11 +104,26 @@ def authorize_call(caller: Caller, agent: Agent, skill: Skill | None) -> None:
         )
 
 
+def usable(caller: Caller, agent: Agent) -> tuple[Skill, ...]:
+    """The skills of an agent that the caller may call."""
+    return tuple(skill for skill in agent.card.skills if _may_call(caller, agent, skill))
+
+
 def may_change(caller: Caller, agent: Agent) -> bool:
     """Whether an agent is the caller's to change: its owner's, its own, or an administrator's."""
     if agent.tenant != caller.tenant and not caller.admin:
         return False
     return caller.admin or ADMIN in caller.scopes or agent.owner_id == caller.id or agent.id == caller.agent_id
+
+
+def _may_call(caller: Caller, agent: Agent, skill: Skill) -> bool:
+    if not caller.anonymous and CALL not in caller.scopes:
+        return False
+    try:
+        authorize_call(caller, agent, skill)
+    except (NotAuthenticated, NotAuthorized):
+        return False
+    return True
 
 
 def lacking(caller: Caller, scopes: tuple[str, ...]) -> NotAuthorized:

@@ -105,6 +105,8 @@ def configure(form: Literal["json", "pretty"], level: str = "info", redact: Reda
     handler.setFormatter(JsonLines(redact) if form == "json" else PrettyLines(redact))
     HUB.handlers[:] = [handler]
     HUB.setLevel(level.upper())
+    # The heads of the audit are for whoever collects the logs; people at a terminal see warnings of it.
+    HUB.getChild("audit").setLevel("WARNING" if form == "pretty" else "NOTSET")
     HUB.propagate = False
     return lines
 

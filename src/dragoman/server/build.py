@@ -21,7 +21,7 @@ from dragoman.delivery.over_http import Wire
 from dragoman.delivery.pulse import Pulse
 from dragoman.delivery.repeats import WAITS_S
 from dragoman.delivery.tries import Retries
-from dragoman.dialects import DIALECTS, spoken
+from dragoman.dialects import spoken
 from dragoman.dialects.cards import read_any_card
 from dragoman.dialects.dialect import Dialect
 from dragoman.hub.admission import Admission
@@ -232,13 +232,13 @@ async def build(
     root_agent = None if resident is None else resident.root_agent
     steady = SteadyClock(clock)
     metrics = metrics or Metrics(clock=clock, max_values=settings.metrics.max_values)
-    metrics.expect(DIALECTS)
     sealer = Sealer(secrets.root)
     pepper = secrets.root.subkey(Purpose.PEPPER)
     signers = await open_signing_keys(store, sealer, clock, settings.public_url)
     card_key = await open_card_key(store, sealer)
     owner = await store.begin_epoch(REPLICA)
     dialects = spoken(lenient_envelope_ids=settings.envelope.ids == "lenient")
+    metrics.expect(dialects)
     hub_uuid = await _hub_uuid(store)
     client = Client(clock=clock, rule=address_rule(settings), limits=client_limits(settings))
     ring = KeyRing(keys=store, vault=store, clock=clock, pepper=pepper, sealer=sealer, random_bytes=os.urandom)

@@ -137,9 +137,11 @@ def _tasks(stage: Stage, line: Line) -> None:
 def _timeout(stage: Stage, line: Line) -> None:
     scene = stage.once(researching)
     heard = line.file == "task-error-response.json"  # from the agent; else it says nothing until it is too late
-    scene.said["answer"] = line.body if heard else None
     request = line_of("directory/task-request.json")
     for path in scene.places(request):
+        scene.said["answer"] = _shown("task-response")
+        posted(scene.hub, path, _task(request))  # An agent that never answers is left alone after a while.
+        scene.said["answer"] = line.body if heard else None
         asked = _task(request, **({} if heard else {"timeoutMs": 200}))
         answer = posted(scene.hub, path, asked)
         shown = _shown("task-timeout-response-emitted")

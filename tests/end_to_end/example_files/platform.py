@@ -101,7 +101,7 @@ def _discovered(stage: Stage, line: Line) -> None:
     figures = [f"agents[].{name}" for name in ("rating", "response_time_p95_ms", "availability")]
     # There is one agent only, so that nothing follows.
     found = {**page.json, "next_cursor": page.json["next_cursor"] or "none"}
-    added = ("agents[].dialect", "agents[].status", "agents[].trust")
+    added = ("agents[].dialect", "agents[].status", "agents[].trust", "agents[].circuit")
     assert_fits(found, line.body, varies=(*figures, "total", "next_cursor"), added=added)
 
 

@@ -98,6 +98,7 @@ class TaskRow(msgspec.Struct, frozen=True, array_like=True):
     skill: str
     dialect: str
     trace: str
+    parent: str | None
     doc: bytes | None
     log: bytes | None
     digest: bytes | None
@@ -255,7 +256,7 @@ def reckoned(connection: Connection, row: TaskRow) -> Reckoned:
     """The digest of a task as all of it is stored now."""
     events = _events(connection, row.number)
     head = (row.number, row.id, row.tenant, row.caller, row.context, row.state, row.state_at, row.last_seq)
-    found_by = (row.agent, row.skill, row.dialect, row.trace)
+    found_by = (row.agent, row.skill, row.dialect, row.trace, row.parent)
     if row.log is None:
         return grown(head, found_by, summed(row.doc or b"", events), row.forgotten)
     plain = row.doc is None and row.forgotten is None and events == NOTHING

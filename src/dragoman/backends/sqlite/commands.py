@@ -190,7 +190,7 @@ def _write_openings(connection: Connection, fresh: Sequence[Held], now: Callable
         made = audit.grown(head, found_by, audit.summed(doc, audit.after_events(audit.NOTHING, (event,))))
         noted.wrote(held.number, made.digest, task.tenant, len(doc) + len(event[1]))
         noted.opened(task.tenant, 1)
-        tasks.append((*head, doc, *found_by, made.digest, made.sums, noted.n, task.parent_id))
+        tasks.append((*head, doc, *found_by, made.digest, made.sums, noted.n))
     connection.executemany(_ADD_TASK, tasks)
     connection.executemany(_ADD_EVENT, events)
     connection.executemany(_ADD_JOB, [_job_row(held.number, held.number, held.opening.job) for held in fresh])
@@ -220,7 +220,7 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
         digest = audit.digest_of(row)
         covers[held.number] = digest
         stored[task.tenant] = stored.get(task.tenant, 0) + len(log)
-        rows.append((*row, digest, noted.n, task.parent_id))
+        rows.append((*row, digest, noted.n))
         if held.opening.once is not None or held.opening.alias is not None:
             fresh.append(held)
         if growth.once is not None:
@@ -288,6 +288,7 @@ class _Grown(msgspec.Struct, frozen=True, array_like=True, gc=False):
     skill: str
     dialect: str
     trace: str
+    parent: str | None
 
 
 def _reckoned(
@@ -312,11 +313,11 @@ def _reckoned(
     state = codec.STATE[task.state]
     head = (row.number, task.id, task.tenant, task.caller_id, task.context_id, state, row.state_at, last)
     # As they are stored: calls of early versions lack some of them.
-    return audit.grown(head, (row.agent, row.skill, row.dialect, row.trace), sums)
+    return audit.grown(head, (row.agent, row.skill, row.dialect, row.trace, row.parent), sums)
 
 
 def _found_by(task: Task) -> tuple[Value, ...]:
-    return (task.agent_id, task.skill or "", task.dialect, task.trace.trace_id)
+    return (task.agent_id, task.skill or "", task.dialect, task.trace.trace_id, task.parent_id)
 
 
 def _note_keys(connection: Connection, fresh: Iterable[Held], now: Callable[[], int]) -> None:

@@ -21,6 +21,8 @@ from dragoman.ports.retention import Inspected
 
 STEPS: Final = 20_000  # of SQLite's machine between two looks at the log
 MOST_WRONG: Final = 5  # of one table
+QUICKLY: Final = "SELECT quick_check FROM pragma_quick_check(?1)"
+WHOLLY: Final = "SELECT integrity_check FROM pragma_integrity_check(?1)"
 _BROKEN_OFF: Final = (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 LOWEST: Final = 19  # the niceness of a thread that works only where nobody else does
 
@@ -65,9 +67,7 @@ class Inspector:
             database.set_progress_handler(self._too_much, STEPS)
             tables = msgspec.convert(database.execute(SQL["own_tables"]).fetchall(), list[tuple[str]])
             for (table,) in tables:
-                # The names are the schema's own; a pragma takes no bound value.
-                check = "quick_check" if quick else "integrity_check"
-                found = database.execute(f"PRAGMA {check}({table!r})").fetchmany(MOST_WRONG)
+                found = database.execute(QUICKLY if quick else WHOLLY, (table,)).fetchmany(MOST_WRONG)
                 wrong += [f"{table}: {each[0]}" for each in found if each[0] != "ok"]
         return wrong
 

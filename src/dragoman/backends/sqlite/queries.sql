@@ -31,15 +31,15 @@ INSERT INTO pulse (id, at) VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET at = ex
 -- name: add_quick_task
 -- A call that ended while its opening was held: one row.
 INSERT INTO task (
-  number, id, tenant, caller, context, state, state_at, last_seq, log, agent, skill, dialect, trace, digest, covered_by,
-  parent)
+  number, id, tenant, caller, context, state, state_at, last_seq, log, agent, skill, dialect, trace, parent, digest,
+  covered_by)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16);
 
 -- name: add_task
 -- The opening of a call.
 INSERT INTO task (
-  number, id, tenant, caller, context, state, state_at, last_seq, doc, agent, skill, dialect, trace, digest, sums,
-  covered_by, parent)
+  number, id, tenant, caller, context, state, state_at, last_seq, doc, agent, skill, dialect, trace, parent, digest,
+  sums, covered_by)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
 
 -- name: add_event
@@ -50,19 +50,19 @@ INSERT INTO event (key, body) VALUES (?1, ?2);
 -- A step that leaves the state: no index is touched. Only from the event number it expects, never after the end.
 UPDATE task SET last_seq = ?3, doc = coalesce(?4, doc)
 WHERE id = ?1 AND last_seq = ?2 AND state < 4
-RETURNING number, state_at, sums, forgotten, agent, skill, dialect, trace;
+RETURNING number, state_at, sums, forgotten, agent, skill, dialect, trace, parent;
 
 -- name: move_task
 -- A step that may change the state. Only from the event number it expects, never after the end.
 UPDATE task SET last_seq = ?3, doc = coalesce(?4, doc), state = ?5,
   state_at = CASE state WHEN ?5 THEN state_at ELSE ?6 END
 WHERE id = ?1 AND last_seq = ?2 AND state < 4
-RETURNING number, state_at, sums, forgotten, agent, skill, dialect, trace;
+RETURNING number, state_at, sums, forgotten, agent, skill, dialect, trace, parent;
 
 -- name: note_task
 -- A change that is no event, of the document alone: after the end, too. What was forgotten does not come back with it.
 UPDATE task SET doc = ?3 WHERE id = ?1 AND last_seq = ?2 AND (forgotten IS NULL OR ?4)
-RETURNING number, state_at, sums, forgotten, agent, skill, dialect, trace;
+RETURNING number, state_at, sums, forgotten, agent, skill, dialect, trace, parent;
 
 -- name: task_anyone
 -- A task whoever owns it: for the loser of a race, who had it already.
@@ -518,8 +518,8 @@ UPDATE task SET digest = ?2, sums = ?3, covered_by = ?4 WHERE number = ?1;
 
 -- name: audited_task
 -- The whole row of a task.
-SELECT number, id, tenant, caller, context, state, state_at, last_seq, agent, skill, dialect, trace, doc, log, digest,
-  sums, covered_by, forgotten
+SELECT number, id, tenant, caller, context, state, state_at, last_seq, agent, skill, dialect, trace, parent, doc, log,
+  digest, sums, covered_by, forgotten
 FROM task WHERE number = ?1;
 
 -- name: audit_rows

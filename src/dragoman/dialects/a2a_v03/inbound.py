@@ -123,7 +123,7 @@ class V03Exchange(msgspec.Struct, frozen=True):
         if self.request.route != CARD:
             # Who asks here has proved himself, and there is no more to show him than everybody sees.
             return self.refuse(NoExtendedCard() if agent.card.extended else NotSupported("There is no extended card."))
-        place = place_of(answer, self.request.hub, V03)
+        place = place_of(answer, hub_as_seen(self.request), V03)
         return card_reply(self.request, write_v03_card(agent, place), agent.updated_at, answer.signer)
 
 

@@ -133,7 +133,7 @@ class RestExchange(msgspec.Struct, frozen=True):
         return _json({"task": shown} if self.request.route == _SEND else shown)
 
     def _card(self, answer: Card) -> HttpReply:
-        place = place_of(answer, self.request.hub, V03 if in_mount(self.request, V03) else "")
+        place = place_of(answer, hub_as_seen(self.request), V03 if in_mount(self.request, V03) else "")
         return card_reply(self.request, write_v03_card(answer.agent, place), answer.agent.updated_at, answer.signer)
 
 

@@ -12,6 +12,7 @@ from dragoman.model.http import JSON_TYPE, HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
 
 _encode = msgspec.json.Encoder().encode
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -38,12 +39,29 @@ def card_reply(
     return HttpReply(status=200, headers={b"content-type": JSON_TYPE, **headers}, body=body)
 
 
+def hub_as_seen(request: HttpRequest) -> str:
+    """The hub's address with the name that the caller has for it, where both are names of this machine.
+
+    Some clients take a card only if it names the origin that it came from.
+    """
+    scheme, _, rest = request.hub.partition("://")
+    own, seen = _name_in(rest.partition("/")[0]), _name_in(request.headers.get(b"host", b"").decode("ascii", "replace"))
+    if own in _LOOPBACK and seen in _LOOPBACK:
+        return f"{scheme}://{seen}{rest[len(own) :]}"
+    return request.hub
+
+
 def signed_card(shown: JsonObject, signer: SignsCards | None) -> JsonObject:
     """The card with the hub's signatures on it, for where it is a part of something."""
     if signer is None:
         return shown
     signatures = signer.signatures(sha256(_encode(shown)).digest(), lambda: signing_forms(shown))
     return {**shown, SIGNATURES: msgspec.json.decode(signatures)} if signatures else shown
+
+
+def _name_in(host: str) -> str:
+    """A host without its port."""
+    return (host[: host.rfind("]") + 1] if host.startswith("[") else host.partition(":")[0]).lower()
 
 
 def _is_known(given: bytes, tag: bytes) -> bool:

@@ -2,6 +2,7 @@
 had when the conversation it turns to was last heard of.
 """
 
+import asyncio
 import contextlib
 import importlib
 from base64 import b64decode, b64encode
@@ -110,13 +111,19 @@ class _Runner:
 
 def _token(core: Any) -> Any:
     """What stops all that a run has set going, as soon as the wait for its next message is cancelled."""
+    token = core.CancellationToken()
+    link = token.link_future
 
-    class Token(core.CancellationToken):  # pyright: ignore[reportUntypedBaseClass] - known when it is there
-        def link_future(self, future: Any) -> Any:
-            future.add_done_callback(lambda waited: waited.cancelled() and self.cancel())
-            return super().link_future(future)
+    def stop(waited: asyncio.Future[Any]) -> None:
+        if waited.cancelled():
+            token.cancel()
 
-    return Token()
+    def linked(future: asyncio.Future[Any]) -> asyncio.Future[Any]:
+        future.add_done_callback(stop)
+        return link(future)
+
+    token.link_future = linked
+    return token
 
 
 def _renew(team: Any, core: Any) -> None:

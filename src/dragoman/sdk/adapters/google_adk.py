@@ -13,7 +13,7 @@ from typing import Any, Final, final
 import msgspec
 
 from dragoman.model.errors import AgentError
-from dragoman.model.json import Json, JsonObject
+from dragoman.model.json import JsonObject
 from dragoman.sdk.adapters.adapter import (
     Answer,
     Chunk,
@@ -26,7 +26,7 @@ from dragoman.sdk.adapters.adapter import (
     Usage,
     Wrapped,
 )
-from dragoman.sdk.adapters.conversations import CONVERSATIONS
+from dragoman.sdk.adapters.conversations import CONVERSATIONS, TURNS
 from dragoman.sdk.agent.schema import is_model, output_schema_of, schema_of
 from dragoman.sdk.content import File, Text
 
@@ -51,7 +51,7 @@ class _Adk:
         self.runner, own = _runner_of(obj)
         self.root: Any = self.runner.agent
         self.input_schema, self.output_schema = _schemas(self.root)
-        self._sessions = _Sessions(self.runner, CONVERSATIONS if own else None)
+        self._sessions = _Sessions(self.runner, in_memory=own)
         self._types: Any = importlib.import_module("google.genai.types")
         config: Any = importlib.import_module("google.adk.agents.run_config")
         self._streaming: Any = config.RunConfig(streaming_mode=config.StreamingMode.SSE)
@@ -80,8 +80,7 @@ class _Adk:
                     answer, failed = said, None
         if failed is not None:
             raise AgentError(f"The model of {self.root.name} gave no answer: {failed}.", error=failed)
-        structured = self.output_schema is not None and isinstance(answer, str)
-        yield Answer(_decoded(answer) if structured else answer)
+        yield Answer(answer if self.output_schema is None else _decoded(answer))
 
     def _said(self, turn: Turn) -> Any:
         words = turn.text if self.input_schema is None else msgspec.json.encode(turn.input).decode()
@@ -103,28 +102,41 @@ class _Adk:
 
 @final
 class _Sessions:
-    """The sessions of conversations. `most` of those that are kept in memory; the one unused for longest goes first."""
+    """The sessions of conversations. Those that are kept in memory are bounded: the one unused for longest goes first,
+    and of one that is kept the newest turns remain.
+    """
 
-    def __init__(self, runner: Any, most: int | None) -> None:
+    def __init__(self, runner: Any, *, in_memory: bool) -> None:
         self._runner = runner
         self._service: Any = runner.session_service
-        self._most = most
-        self._known: OrderedDict[ConversationKey, None] = OrderedDict()
+        self._in_memory = in_memory
+        self._turns: OrderedDict[ConversationKey, int] = OrderedDict()  # since it was known, or shortened
 
     async def of(self, turn: Turn) -> ConversationKey:
         """The user and the session of a turn; a new session begins with what the hub knows of the conversation."""
         key = turn.conversation
-        if key not in self._known:
-            named = self._named(key)
-            if await self._service.get_session(**named) is None:
-                await self._begun(await self._service.create_session(**named), turn)
-            self._known[key] = None
-        self._known.move_to_end(key)
-        while len(self._known) > (self._most or CONVERSATIONS):
-            oldest, _ = self._known.popitem(last=False)
-            if self._most is not None:
+        if key not in self._turns:
+            if await self._service.get_session(**self._named(key)) is None:
+                await self._begun(await self._service.create_session(**self._named(key)), turn)
+            self._turns[key] = 0
+        self._turns[key] += 1
+        self._turns.move_to_end(key)
+        if self._in_memory and self._turns[key] > 2 * TURNS:
+            await self._shorten(key)
+        if len(self._turns) > CONVERSATIONS:
+            oldest, _ = self._turns.popitem(last=False)
+            if self._in_memory:
                 await self._service.delete_session(**self._named(oldest))
         return key
+
+    async def _shorten(self, key: ConversationKey) -> None:
+        session = await self._service.get_session(**self._named(key))
+        begins = [place for place, event in enumerate(session.events) if event.author == "user"]
+        await self._service.delete_session(**self._named(key))
+        fresh = await self._service.create_session(**self._named(key), state=session.state)
+        for event in session.events[begins[-TURNS] :]:
+            await self._service.append_event(fresh, event)
+        self._turns[key] = TURNS
 
     async def _begun(self, session: Any, turn: Turn) -> None:
         types: Any = importlib.import_module("google.genai.types")
@@ -193,9 +205,9 @@ def _inline(part: Any, name: str | None) -> File:
     return File(bytes=part.inline_data.data or b"", name=name, mime_type=part.inline_data.mime_type)
 
 
-def _decoded(text: str) -> Json:
-    """An answer that is to be JSON; words where it is none."""
+def _decoded(answer: object) -> object:
+    """An answer that is to be JSON; as it is where it is none."""
     try:
-        return msgspec.json.decode(text)
+        return msgspec.json.decode(answer) if isinstance(answer, str) else answer
     except msgspec.DecodeError:
-        return text
+        return answer

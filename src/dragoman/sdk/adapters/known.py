@@ -51,6 +51,7 @@ KNOWN: Final[tuple[Known, ...]] = (
     Known("LlamaIndex workflows", "llama_index", of_modules("workflows.workflow", beside="workflows:Workflow")),
     Known("smolagents agents", "smolagents", of_modules("smolagents")),
     Known("AutoGen agents and teams", "autogen", of_modules("autogen_agentchat")),
-    Known("URLs of agents", "agent_url", _is_url),
+    Known("the URL of an agent", "agent_url", _is_url),
+    Known("A2AClient.direct(url)", "agent_url", of_modules("dragoman.sdk.client.client")),
     Known("functions and other callables", "callables", callable),
 )

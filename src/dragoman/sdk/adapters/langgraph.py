@@ -109,9 +109,8 @@ class _Graph:
 
 async def _asked(turn: Turn, interrupt: Any) -> object:
     """What the caller says to an interrupt: data where it sends some, else words."""
-    wanted = getattr(interrupt, "response_schema", None)
-    kind: object = wanted if isinstance(wanted, type) else Any
-    return await turn.ctx.ask(_question(interrupt.value), kind)
+    wanted: Json = getattr(interrupt, "response_schema", None)
+    return await turn.ctx.ask(_question(interrupt.value), wanted if isinstance(wanted, type) else cast("object", Any))
 
 
 def _question(value: Json) -> str:

@@ -6,7 +6,7 @@ InputRequiredEvent is a question to the caller.
 
 import contextlib
 import importlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from typing import Any, Final, final
 
 import msgspec
@@ -179,7 +179,8 @@ def _name(obj: Any) -> str:
 
 def _fields(event: Any) -> dict[str, Any]:
     """What an event holds: the fields of its class and those that it was given beside them."""
-    return {name: getattr(event, name) for name in type(event).model_fields} | dict(event.items())
+    declared: Iterable[str] = event.__class__.model_fields
+    return {name: getattr(event, name) for name in declared} | dict(event.items())
 
 
 def _usage(raw: Any) -> Usage | None:

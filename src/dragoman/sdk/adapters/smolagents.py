@@ -56,7 +56,7 @@ class _Stepping:
         told = len(before) + 1  # the task is a step of its own
         output: Any = None
         try:
-            while (step := await in_thread(next, taken, _END)) is not _END:
+            while (step := await in_thread(_next, taken)) is not _END:
                 for done in self._agent.memory.steps[told:]:
                     told += 1
                     await turn.ctx.progress(message=_named(done))
@@ -82,6 +82,10 @@ class _Stepping:
     def _usage(self, used: Any) -> Usage:
         model = getattr(self._agent.model, "model_id", None)
         return Usage(input_tokens=used.input_tokens, output_tokens=used.output_tokens, model=model)
+
+
+def _next(taken: Iterator[Any]) -> Any:
+    return next(taken, _END)
 
 
 def _variables(agent: Any) -> dict[str, Any] | None:

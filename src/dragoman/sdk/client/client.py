@@ -214,6 +214,12 @@ class A2AClient:
         """The card of an agent, in the words of any dialect. Raises AgentNotFound."""
         return object_of(await self._api.ask("GET", _card_path(agent_id, dialect)))
 
+    async def agent(self, agent_id: str) -> JsonObject:
+        """An agent as the hub knows it: how it stands, its `card`, and which of its skills this client may use, in
+        `usable`. Raises AgentNotFound.
+        """
+        return object_of(await self._api.ask("GET", f"/v1/agents/{quote(agent_id, safe='@')}"))
+
     async def register(self, card_or_url: Mapping[str, Json] | str, **more: Json) -> JsonObject:
         """Register an agent by its card, in any dialect, or by the URL where it answers; what the hub said to it.
 

@@ -221,6 +221,10 @@ class SyncClient:
         """The card of an agent, in the words of any dialect."""
         return BACKGROUND.run(lambda: self._client.card(agent_id, dialect), instead="await client.card(…)")
 
+    def agent(self, agent_id: str) -> JsonObject:
+        """An agent as the hub knows it."""
+        return BACKGROUND.run(lambda: self._client.agent(agent_id), instead="await client.agent(…)")
+
     def register(self, card_or_url: Mapping[str, Json] | str, **more: Json) -> JsonObject:
         """Register an agent by its card, or by the URL where it answers."""
         return BACKGROUND.run(lambda: self._client.register(card_or_url, **more), instead="await client.register(…)")

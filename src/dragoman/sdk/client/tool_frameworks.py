@@ -21,11 +21,12 @@ Framework = Literal[
 
 
 class Known(NamedTuple):
-    """One framework: the file that makes its tools, what has to be installed, and whether names must be identifiers."""
+    """One framework: the file that makes its tools, what has to be installed, and what it demands of names."""
 
     file: str
     package: str
     identifiers: bool = False
+    folded: bool = False
 
 
 KNOWN: Final[dict[str, Known]] = {
@@ -33,7 +34,7 @@ KNOWN: Final[dict[str, Known]] = {
     "langgraph": Known("langchain", "langchain-core"),
     "openai-agents": Known("openai_agents", "openai-agents"),
     "pydantic-ai": Known("pydantic_ai", "pydantic-ai"),
-    "crewai": Known("crewai", "crewai"),
+    "crewai": Known("crewai", "crewai", folded=True),  # it makes lower-case words with single _ of names
     "smolagents": Known("smolagents", "smolagents", identifiers=True),
     "llama-index": Known("llama_index", "llama-index-core"),
     "autogen": Known("autogen", "autogen-core"),
@@ -52,8 +53,7 @@ def form_of(framework: str, *, blocking: bool) -> Form[Any]:
             return Form(make=tool_forms.mcp, answer=tool_forms.mcp_answer)
         case name if name in KNOWN:
             known = KNOWN[name]
-            make = _made_by(name, known)
-            return Form(make=make, answer=_text, identifiers=known.identifiers)
+            return Form(make=_made_by(name, known), answer=_text, identifiers=known.identifiers, folded=known.folded)
         case _:
             names = ", ".join(("plain", "openai", "mcp", *KNOWN))
             raise ValueError(f"There are no tools of {framework!r}; there are those of: {names}.")

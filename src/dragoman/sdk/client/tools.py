@@ -1,6 +1,6 @@
 """Skills handed out as tools: found by discovery, named so that every framework takes them, in the form asked for.
 
-    discover ─▶ cards, some at once ─▶ skills ─▶ names, schemas, descriptions ─▶ tools of one framework
+    discover ─▶ agents, some at once ─▶ usable skills ─▶ names, schemas, descriptions ─▶ tools of one framework
 
 A list of tools is what there was when it was made; `refresh()` renews it in place.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypedDict, TypeVar
 
 import msgspec
 
-from dragoman.model.errors import AgentNotFound, AgentUnavailable, DragomanError
+from dragoman.model.errors import AgentNotFound, AgentUnavailable, DragomanError, NotSupported
 from dragoman.model.json import Json, JsonObject, is_array, is_object
 from dragoman.model.tool_names import tool_names
 from dragoman.sdk.client.asking import CallOptions
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_TOOLS: Final = 1000
-AT_ONCE: Final = 8  # cards that are read
+AT_ONCE: Final = 8  # agents that are asked for
 
 Names = str | Sequence[str] | None
 
@@ -65,6 +65,7 @@ class Form(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     make: Callable[[SkillTool], T]
     answer: Callable[[Outcome], Json]
     identifiers: bool = False  # names must be those of functions
+    folded: bool = False  # names must differ in their letters and digits
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +76,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     options: CallOptions
     raise_errors: bool = False
 
-    async def skills(self, *, identifiers: bool) -> tuple[SkillTool, ...]:
+    async def skills(self, form: Form[Any]) -> tuple[SkillTool, ...]:
         """Every skill that fits, of the best agents first. Raises ValueError where it is too many."""
         most = MOST_TOOLS if self.wanted.limit is None else self.wanted.limit
         offered: list[Offered] = []
@@ -89,7 +90,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
                     )
                 else:
                     break
-        names = tool_names([(each.agent_id, each.skill) for each in offered], identifier=identifiers)
+        names = tool_names(
+            [(each.agent_id, each.skill) for each in offered], identifier=form.identifiers, folded=form.folded
+        )
         return tuple(
             SkillTool(each, names[each.agent_id, each.skill], self.client, self.options, raise_errors=self.raise_errors)
             for each in offered
@@ -128,7 +131,7 @@ class _ToolList(list[T]):
         return tuple(self._by_name.values())
 
     async def _refreshed(self) -> None:
-        skills = await self._source.skills(identifiers=self._form.identifiers)
+        skills = await self._source.skills(self._form)
         made = [self._form.make(skill) for skill in skills]
         self._by_name = {skill.name: skill for skill in skills}
         self[:] = made
@@ -174,10 +177,10 @@ async def _offered(client: "A2AClient", wanted: Wanted) -> AsyncGenerator[Offere
         async for agent_id in found:
             waiting.append(agent_id)
             if len(waiting) == AT_ONCE:
-                for each in await _of_cards(client, waiting, wanted):
+                for each in await _of_agents(client, waiting, wanted):
                     yield each
                 waiting.clear()
-    for each in await _of_cards(client, waiting, wanted):
+    for each in await _of_agents(client, waiting, wanted):
         yield each
 
 
@@ -195,31 +198,35 @@ async def _agents(client: "A2AClient", wanted: Wanted) -> AsyncGenerator[str]:
                 yield agent.id
 
 
-async def _of_cards(client: "A2AClient", agents: Sequence[str], wanted: Wanted) -> list[Offered]:
+async def _of_agents(client: "A2AClient", agents: Sequence[str], wanted: Wanted) -> list[Offered]:
     failed: BaseException | None = None
     reading: list[asyncio.Task[JsonObject]] = []
     try:
         async with asyncio.TaskGroup() as group:
-            reading = [group.create_task(_card(client, agent_id, wanted)) for agent_id in agents]
+            reading = [group.create_task(_agent(client, agent_id, wanted)) for agent_id in agents]
     except* DragomanError as several:
         failed = several.exceptions[0]
     if failed is not None:
         raise failed
-    return [each for task in reading for each in _of_card(task.result(), _listed(wanted.skill))]
+    return [each for task in reading for each in _of_agent(task.result(), _listed(wanted.skill))]
 
 
-async def _card(client: "A2AClient", agent_id: str, wanted: Wanted) -> JsonObject:
-    """An agent's card; nothing where it left since it was found. Raises AgentNotFound for one that was named."""
+async def _agent(client: "A2AClient", agent_id: str, wanted: Wanted) -> JsonObject:
+    """An agent; nothing where it left since it was found. Raises AgentNotFound for one that was named."""
     try:
-        return await client.card(agent_id)
+        return await client.agent(agent_id)
+    except NotSupported:
+        return {"card": await client.card(agent_id)}  # With no hub in between, it may be used or not as a whole.
     except (AgentNotFound, AgentUnavailable):
         if agent_id in _listed(wanted.agent):
             raise
         return {}
 
 
-def _of_card(card: JsonObject, wanted: Sequence[str]) -> list[Offered]:
+def _of_agent(agent: JsonObject, wanted: Sequence[str]) -> list[Offered]:
+    card: JsonObject = agent.get("card") or {}
     listed: Json = card.get("skills")
+    usable: Json = agent.get("usable")
     skills = [each for each in listed if is_object(each)] if is_array(listed) else []
     agent_id, about = str(card.get("id") or ""), str(card.get("description") or "")
     whose = f"By the agent {card.get('name') or agent_id}" + (f": {about}" if about else ".")
@@ -231,7 +238,7 @@ def _of_card(card: JsonObject, wanted: Sequence[str]) -> list[Offered]:
             takes=takes_of(skill.get("input_schema")),
         )
         for skill in skills
-        if not wanted or skill["name"] in wanted
+        if (not wanted or skill["name"] in wanted) and (not is_array(usable) or skill["name"] in usable)
     ]
 
 

@@ -51,6 +51,8 @@ from dragoman.server.streaming import ByteStream, StreamReply
 
 PATH: Final = "/mcp"
 METHODS: Final = ("POST", "GET", "DELETE")
+REQUESTS: Final = ("initialize", "ping", "tools/list", "tools/call")
+REQUESTS_ALONE: Final = ("server/discover", "subscriptions/listen", "ping", "tools/list", "tools/call")
 SPOKEN: Final = Spoken(slug=SLUG, task_prefix=TASK_PREFIX, inline=True)
 MOST_REMEMBERED: Final = 10_000  # calls that may be cancelled by their request's id; sessions that were ended
 STREAMED_S: Final = 3600.0  # what a call may take, for which no client names a time
@@ -113,6 +115,8 @@ class McpRoute:
             if method == "notifications/cancelled":
                 await self._cancel(asked, caller, arrival)
             return HttpReply(status=202)
+        if method not in (REQUESTS_ALONE if asked.alone else REQUESTS):
+            raise UnknownMethod(f"There is no method {method[:100]!r} here.", method=method[:100])
         match method:
             case "tools/call":
                 return await self._called(asked, caller, arrival)
@@ -120,14 +124,12 @@ class McpRoute:
                 return await self._listed(asked, caller, arrival)
             case "ping":
                 return asked.reply({})
-            case "initialize" if not asked.alone:
+            case "initialize":
                 return self._initialized(asked)
-            case "server/discover" if asked.alone:
+            case "server/discover":
                 return asked.reply(_discovered())
-            case "subscriptions/listen" if asked.alone:
-                return await self._subscribed(asked, caller, arrival)
             case _:
-                raise UnknownMethod(f"There is no method {method[:100]!r} here.", method=method[:100])
+                return await self._subscribed(asked, caller, arrival)
 
     # -- sessions
 

@@ -19,6 +19,7 @@ from dragoman.model.errors import AgentNotFound, NotAuthenticated, NotAuthorized
 from dragoman.model.json import JsonObject
 from dragoman.model.operations import Discover
 from dragoman.model.tool_names import BETWEEN, tool_name
+from dragoman.security.scopes import CALL
 from dragoman.server.mcp.requests import UnknownTool
 
 AGENTS_A_PAGE: Final = 50
@@ -88,7 +89,7 @@ class Toolbox:
 
 def usable(caller: Caller, agent: Agent) -> Iterator[Skill]:
     """The skills of an agent that the caller may use now."""
-    if agent.status is not AgentStatus.ACTIVE:
+    if agent.status is not AgentStatus.ACTIVE or not (caller.anonymous or CALL in caller.scopes):
         return
     for skill in agent.card.skills:
         try:

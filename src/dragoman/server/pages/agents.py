@@ -9,7 +9,7 @@ from dragoman.dialects.dialect import place_of
 from dragoman.dialects.platform.card import write_card
 from dragoman.dialects.platform.inbound import number_in, whole_in
 from dragoman.dialects.times import wire_time
-from dragoman.hub.authorize import may_change
+from dragoman.hub.authorize import may_change, usable
 from dragoman.hub.handle import Hub
 from dragoman.model.agent import Agent, AgentStatus
 from dragoman.model.answers import AgentPage, Card, Versions
@@ -72,7 +72,10 @@ def pages(
 
     async def one(request: HttpRequest, caller: Caller, arrival: Arrival) -> HttpReply:
         answer = await hub.handle(caller, GetCard(agent=request.params["agent"]), arrival)
-        return json_reply(200, await with_credential(_with_card(answer, request, circuit_of), answer))
+        item = await with_credential(_with_card(answer, request, circuit_of), answer)
+        if isinstance(answer, Card):
+            item["usable"] = [skill.id for skill in usable(caller, answer.agent)]
+        return json_reply(200, item)
 
     async def with_credential(item: JsonObject, answer: object) -> JsonObject:
         if isinstance(answer, Card) and answer.owner:

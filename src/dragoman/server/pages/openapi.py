@@ -336,6 +336,15 @@ def _paths() -> JsonObject:
                 more={409: "Events are missing before these: expected.", 410: "The call is over, or elsewhere."},
             )
         },
+        "/mcp": {
+            "post": _operation("MCP: one JSON-RPC request or notification; every skill that may be used is a tool", None),
+            "get": _streamed(
+                "MCP: what changes among the tools, or the rest of a call's stream",
+                parameters=[_LAST_SEEN],
+                events="Each event is a JSON-RPC message.",
+            ),
+            "delete": _operation("MCP: end the session that Mcp-Session-Id names", None, done=204),
+        },
         "/v1/agents/{agent}/versions": {"get": _operation("Versions of its card", None, parameters=[agent])},
         "/v1/agents/{agent}/probe": {
             "get": _operation("What the hub saw when it last looked at it", None, parameters=[agent]),

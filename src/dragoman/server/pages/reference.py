@@ -17,6 +17,7 @@ _DIALECTS: Final = (
     ("agentvault", "POST /, /agents/{id}/, /api/v1/agent-cards", "JSON-RPC with tasks/send; its registry"),
     ("a2a-0.3", "POST /, /agents/{id}/, …/v1/message:send", "the A2A protocol, version 0.3"),
     ("a2a-1.0", "POST /, /agents/{id}/, …/message:send", "the A2A protocol, version 1.0"),
+    ("mcp", "/mcp", "the Model Context Protocol: every skill as a tool"),
 )
 _CALL: Final = """curl {hub}/v1/a2a/call \\
   -H "Content-Type: application/json" -H "Authorization: Bearer $DRAGOMAN_TOKEN" \\
