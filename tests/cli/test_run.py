@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import threading
 import time
 import urllib.request
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.cli.agent_file import load_agent
 from dragoman.cli.reload import snapshot
 from tests.cli.running import END_S, running
 from tests.cli.terminal import Ran, environment, piped
@@ -52,13 +54,19 @@ def run(path: str, tmp_path: Path, *words: str) -> Ran:
     return piped("run", path, *words, env=environment(tmp_path), cwd=tmp_path)
 
 
+def test_a_name_that_is_no_agent_is_wrapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    agent = load_agent(f"{written(tmp_path, HELLO)}:greet")
+    assert agent.id == "agt_greet" and list(agent.skills) == ["chat"]
+
+
 @pytest.mark.parametrize(
     ("text", "target", "code", "said"),
     [
         ("x = 1\n", "agent.py", 2, ["error: agent.py defines no agent", "next: define one at its top level: "]),
         (HELLO + 'other = Agent("B")\n', "agent.py", 2, ["error: agent.py defines several agents: agent, other"]),
         (HELLO, "agent.py:nobody", 4, ["error: agent.py has no agent nobody; it has: agent"]),
-        (HELLO, "agent.py:greet", 2, ["error: greet in agent.py is no agent but a function", "next: it has: agent"]),
+        (HELLO + "x = 1\n", "agent.py:x", 2, ["error: x in agent.py is no agent but a int", "next: it has: agent"]),
         (HELLO, "other.py", 4, ["error: there is no file other.py"]),
         (HELLO, ".", 2, ["error: . is a folder", "next: dragoman run agent.py"]),
         (

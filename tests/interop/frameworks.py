@@ -60,6 +60,5 @@ CLIENTS: Final = (
     _framework("ag2", "ag2", "client"),
     _framework("agent-framework-a2a", "agent-framework", "client"),
     _framework("beeai-framework", "beeai", "client"),
-    _framework("python-a2a", "python-a2a", "client"),
     _framework("crewai", "crewai", "client"),
 )

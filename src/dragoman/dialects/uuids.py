@@ -1,6 +1,7 @@
 """UUIDs for wires that demand them, derived and not drawn: the same words always give the same one."""
 
 import re
+from datetime import datetime
 from hashlib import sha256
 from typing import Final
 from uuid import UUID
@@ -11,6 +12,12 @@ UUID4: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abA
 def uuid_of(*words: str) -> str:
     """A UUID of version 4 in form, made from these words."""
     return str(UUID(bytes=sha256("\n".join(words).encode()).digest()[:16], version=4))
+
+
+def uuid_at(at: datetime, digits: str) -> str:
+    """A UUID in the form of version 7, which sorts by its time: the millisecond, then these 16 hexadecimal digits."""
+    time = f"{int(at.timestamp() * 1000):012x}"
+    return f"{time[:8]}-{time[8:]}-7{digits[:3]}-8{digits[3:6]}-{digits[6:]}00"
 
 
 def is_uuid4(text: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from dragoman.dialects.uuids import uuid_at
 from dragoman.hub.authenticate import OPERATOR
 from dragoman.hub.authorize import authorize_call
 from dragoman.hub.chain import MAX_DEPTH, chain_of, without_loop
@@ -418,7 +419,8 @@ def _opening(
         agent_id=agent.id,
         agent_version=agent.card.version,
         dialect=arrival.dialect,
-        context_id=asked.context_id or f"ctx-{arrival.task_id}",
+        # A UUID: there are agents that take no other name for a conversation.
+        context_id=asked.context_id or uuid_at(at, arrival.trace.span_id),
         asked=asked,
         trace=arrival.trace,
         created_at=at,

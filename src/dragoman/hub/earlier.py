@@ -81,4 +81,4 @@ class Earlier:
         owner = await self._store.context_owner(caller.tenant, context_id)
         if owner is None or owner == caller.id:
             return None
-        return Remote(context_id=f"ctx-{uuid_of(caller.tenant, caller.id, context_id)}")
+        return Remote(context_id=uuid_of(caller.tenant, caller.id, context_id))

@@ -115,6 +115,25 @@ def history_of(task: Task) -> tuple[Message, ...]:
     return (task.asked.message, *task.messages)
 
 
+def turns_of(task: Task) -> tuple[Message, ...]:
+    """Every turn so far, save those at the end that only say the answer again: callers would add it up."""
+    turns = history_of(task)
+    if task.messages and task.state is TaskState.COMPLETED:
+        while len(turns) > 1 and says_again(task, turns[-1]):
+            turns = turns[:-1]
+    return turns
+
+
+def says_again(task: Task, message: Message | None) -> bool:
+    """Whether words of an agent that is done are no more than its answer, which is shown as artifacts anyway."""
+    if message is None or task.state is not TaskState.COMPLETED or message.role is not Role.AGENT:
+        return False
+    said = [part for part in message.parts if not _is_empty(part)]
+    made = [part for artifact in artifacts_of(task) for part in artifact.parts if not _is_empty(part)]
+    words = _words_of(said)
+    return bool(said) and (said == made or (words is not None and words == _words_of(made)))
+
+
 def lone_object(parts: tuple[Part, ...]) -> JsonObject | None:
     """The answer itself where it is exactly one JSON object."""
     if len(parts) == 1 and isinstance(parts[0], Data) and is_object(parts[0].value):
@@ -181,6 +200,12 @@ def _fold_sent(changes: JsonObject, event: Sent, task: Task) -> None:
 
 def _extended(known: Artifact, piece: Artifact) -> Artifact:
     return msgspec.structs.replace(known, parts=known.parts + piece.parts)
+
+
+def _words_of(parts: list[Part]) -> str | None:
+    """What these parts say, if they are nothing but words."""
+    words = [part.text for part in parts if isinstance(part, Text)]
+    return "".join(words) if len(words) == len(parts) else None
 
 
 def _is_empty(part: Part) -> bool:

@@ -9,7 +9,7 @@ What is held was never shown as an event: `events` tells only what is on disk.
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -18,88 +18,60 @@ from typing import Final, final
 import msgspec
 
 from dragoman.backends.sqlite import (
-    agents,
-    audit_check,
-    audit_rows,
-    audit_trim,
     codec,
     deliveries,
     delivery_lists,
-    durations,
-    forgetting,
     jobs,
-    keys,
     listing,
-    mail,
-    minutes,
-    minutes_kept,
-    ratings,
     retention,
-    search,
-    signatures,
     tasks,
     usage,
 )
+from dragoman.backends.sqlite.agent_shelf import AgentShelf
 from dragoman.backends.sqlite.backlog import backlog
 from dragoman.backends.sqlite.commands import OPENED, Command, Grow, Open
-from dragoman.backends.sqlite.connection import Connect, Connection, connect, number
+from dragoman.backends.sqlite.connection import Connect, connect, number
 from dragoman.backends.sqlite.file import StoreFile
 from dragoman.backends.sqlite.held import Held, HeldOpenings, belongs
+from dragoman.backends.sqlite.key_shelf import KeyShelf
 from dragoman.backends.sqlite.lane_figures import LaneFigures
 from dragoman.backends.sqlite.once import REQUEST, RecentKeys, name_of
+from dragoman.backends.sqlite.record_shelf import RecordShelf
 from dragoman.backends.sqlite.space import Disk, RealDisk
 from dragoman.backends.sqlite.sql import SQL
-from dragoman.backends.sqlite.taken import TakenByTenants
-from dragoman.model.agent import Agent, AgentStatus, RateLimits
-from dragoman.model.budget import Budget
-from dragoman.model.errors import Conflict, RateLimited
+from dragoman.model.errors import Conflict
 from dragoman.model.events import Happened
-from dragoman.model.operations import Discover, ListTasks
+from dragoman.model.operations import ListTasks
 from dragoman.model.task import Task
-from dragoman.model.usage import Sums
-from dragoman.ports.audit import Act, AuditList, AuditQuery, Checked, Head, SignedHead, Usage, Window
-from dragoman.ports.bus import AGENTS_CHANGED, KEY_REVOKED, Bus, Grown, mail_topic, task_topic
+from dragoman.ports.audit import Act
+from dragoman.ports.bus import Bus, Grown, task_topic
 from dragoman.ports.clock import Clock, SteadyClock
 from dragoman.ports.deliveries import Delivery, DeliveryList, DeliveryQuery, Outcome, Pending, Receiver
-from dragoman.ports.minutes import Measured, Minute, MinuteQuery
-from dragoman.ports.retention import Expired, Inspected
 from dragoman.ports.store import (
-    AgentList,
     Backlog,
     Duplicate,
     Growth,
     Job,
     Lane,
-    Mark,
     Opened,
     Opening,
     Owner,
     Raced,
-    Rating,
-    Registration,
     Scope,
-    StoredAgent,
-    StoredKey,
-    Taken,
     TaskList,
-    Took,
 )
-from dragoman.ports.usage import DayOf, UsageQuery, UsageSum
 
 FRESH_COMMIT_S: Final = 5.0
 CHECK_S: Final = 2.0
-USE_NOTED_S: Final = 60.0
-USES_KNOWN: Final = 10_000
 DISK: Final = RealDisk()
 
 _NO_IDS: Final = range(0)
 
 
 @final
-class SqliteStore:
+class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
     """Everything durable, in one file that one process has open."""
 
-    _file: StoreFile
     _loop: asyncio.AbstractEventLoop
 
     def __init__(
@@ -116,13 +88,10 @@ class SqliteStore:
         connect: Connect = connect,
         inline: bool = False,
     ) -> None:
-        self._clock = clock
+        super().__init__(clock=clock, bus=bus)
         self._steady = SteadyClock(clock)  # for what expires or falls due
-        self._bus = bus
         self._held = HeldOpenings(clock, hold_s, self._write_opening)
         self._recent = RecentKeys()
-        self._uses: dict[str, datetime] = {}
-        self._taken = TakenByTenants()
         self.lane_figures: Final = LaneFigures(clock.monotonic)
         self._next_task = 1
         self._next_job = jobs.OTHER_JOBS
@@ -279,6 +248,17 @@ class SqliteStore:
         await self._write_held(scope)
         return await self._file.read(lambda connection: listing.list_tasks(connection, scope, query))
 
+    async def calls_in(
+        self, tenant: str, context_id: str, *, caller: str | None, since: datetime | None, most: int
+    ) -> int:
+        """How many calls a conversation has had, those included that are held."""
+        begun = 0 if since is None else codec.to_micros(since)
+        scope = Scope(tenant=tenant, principal=caller)
+        held = sum(each.opening.task.context_id == context_id for each in self._held.waiting(scope))
+        return held + await self._file.read(
+            lambda connection: usage.calls_in(connection, tenant, context_id, caller, begun, most)
+        )
+
     # Jobs
 
     async def lease(self, queues: Sequence[str], limit: int, owner: Owner) -> Sequence[Job]:
@@ -340,299 +320,6 @@ class SqliteStore:
             lambda connection: deliveries.switch(connection, scope, delivery_id, reason, micros),
             lambda found: None if found is None else act,
         )
-
-    # Mail
-
-    async def put_mail(self, tenant: str, box: str, body: bytes) -> None:
-        """Keep a message until it has been fetched."""
-        now = self._now()
-        await self._file.write(lambda connection: mail.put(connection, tenant, box, body, now))
-        self._bus.publish(mail_topic(tenant, box), b"")
-
-    async def read_mail(self, tenant: str, box: str, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """What waits in a box, numbered, oldest first; what came up to `after` has arrived and goes."""
-        if after > 0:
-            await self._file.write(lambda connection: mail.drop(connection, tenant, box, after))
-        return await self._file.read(lambda connection: mail.waiting(connection, tenant, box, limit))
-
-    async def next_mail(self, tenant: str, box: str, after: int) -> tuple[int, bytes] | None:
-        """The oldest message of a box beyond a number, with its own."""
-        return await self._file.read(lambda connection: mail.beyond(connection, tenant, box, after))
-
-    async def drop_mail(self, tenant: str, box: str, numbers: Collection[int]) -> None:
-        """These have arrived and go."""
-        await self._file.write(lambda connection: mail.drop_these(connection, tenant, box, numbers))
-
-    # Agents
-
-    async def register(self, registration: Registration) -> StoredAgent | Taken:
-        """Put an agent in, or replace its card: the owner's alone. Every card version stays readable.
-
-        Raises RateLimited where its tenant has as many agents as it may.
-        """
-        self._file.space.refuse_new()
-        agent, act = registration.agent, registration.act
-
-        def noted(stored: StoredAgent | Taken | agents.Full) -> Act | None:
-            if act is None or not isinstance(stored, StoredAgent):
-                return None
-            return msgspec.structs.replace(act, outcome="created" if stored.created else "changed")
-
-        stored = await self._file.write(lambda connection: agents.register(connection, agent, registration.most), noted)
-        if isinstance(stored, agents.Full):
-            raise RateLimited(
-                f"The tenant {agent.tenant} has {stored.most} agents, as many as it may.",
-                reason="quota",
-                quota="agents",
-                limit=stored.most,
-            )
-        if isinstance(stored, StoredAgent):
-            self._tell_agent(agent.tenant, agent.id)
-        return stored
-
-    async def find_agent(
-        self, tenant: str, name: str, version: str | None = None, *, removed: bool = False
-    ) -> Agent | None:
-        """An agent by id, UUID or alias, with its current card or the one of that version; `removed`: its tombstone."""
-        return await self._file.read(lambda connection: agents.find(connection, tenant, name, version, removed=removed))
-
-    async def versions(self, tenant: str, agent_id: str) -> Sequence[str]:
-        """The versions its card has had, newest first."""
-        return await self._file.read(lambda connection: agents.versions(connection, tenant, agent_id))
-
-    async def search(self, scope: Scope, query: Discover) -> AgentList:
-        """Agents that match, best rating first. Raises BadParams for a malformed cursor."""
-        return await self._file.read(lambda connection: search.search(connection, scope, query))
-
-    async def change_agent(
-        self,
-        tenant: str,
-        agent_id: str,
-        status: AgentStatus | None,
-        open_: bool | None,
-        private: bool | None,
-        act: Act | None = None,
-        limits: RateLimits | None = None,
-    ) -> Agent | None:
-        """Change how an agent stands; None if there is none. Empty limits take away those that were set."""
-
-        def change(connection: Connection) -> Agent | None:
-            return agents.change(connection, tenant, agent_id, status, open_, private, limits)
-
-        agent = await self._file.write(change, lambda changed: None if changed is None else act)
-        if agent is not None:
-            self._tell_agent(tenant, agent_id)
-        return agent
-
-    async def agents_to_check(self, after: int, limit: int) -> Sequence[tuple[int, Agent]]:
-        """Agents of all tenants that may be called, or might again, after a number, each with its own."""
-        return await self._file.read(lambda connection: agents.to_check(connection, after, limit))
-
-    # Keys and sealed values
-
-    async def add_key(self, key: StoredKey, act: Act | None = None) -> None:
-        """Keep a new key."""
-        self._file.space.refuse_new()
-        await self._file.write(lambda connection: keys.add_key(connection, key), lambda _: act)
-
-    async def find_key(self, key_id: str) -> StoredKey | None:
-        """One key, revoked and expired ones included."""
-        return await self._file.read(lambda connection: keys.find_key(connection, key_id))
-
-    async def list_keys(self, tenant: str | None) -> Sequence[StoredKey]:
-        """A tenant's keys, or all, newest first."""
-        return await self._file.read(lambda connection: keys.list_keys(connection, tenant))
-
-    async def revoke_key(self, key_id: str, at: datetime, act: Act | None = None) -> bool:
-        """End a key from that time on; False if there is none."""
-        known = await self._file.write(
-            lambda connection: keys.revoke_key(connection, key_id, at), lambda known: act if known else None
-        )
-        if known:
-            self._bus.publish(KEY_REVOKED, key_id.encode())
-        return known
-
-    async def change_key(
-        self, key_id: str, limits: RateLimits | None, budget: Budget | None, act: Act | None = None
-    ) -> bool:
-        """Set how often a key may call and what it may spend; False if there is none."""
-        known = await self._file.write(
-            lambda connection: keys.change_key(connection, key_id, limits, budget), lambda known: act if known else None
-        )
-        if known:
-            self._bus.publish(KEY_REVOKED, key_id.encode())  # What is remembered of it holds no longer.
-        return known
-
-    async def key_used(self, key_id: str, at: datetime) -> None:
-        """Note that a key was used; at most once a minute each."""
-        last = self._uses.get(key_id)
-        if last is not None and (at - last).total_seconds() < USE_NOTED_S:
-            return
-        if len(self._uses) >= USES_KNOWN:
-            self._uses.clear()
-        self._uses[key_id] = at
-        await self._file.write(lambda connection: keys.key_used(connection, key_id, at))
-
-    async def put_sealed(self, name: str, sealed: bytes) -> None:
-        """Keep a sealed value, replacing what was there."""
-        await self._file.write(lambda connection: keys.put_sealed(connection, name, sealed))
-
-    async def get_sealed(self, name: str) -> bytes | None:
-        """A sealed value, if there is one."""
-        return await self._file.read(lambda connection: keys.get_sealed(connection, name))
-
-    async def see(self, marks: Sequence[Mark]) -> bool:
-        """Whether none of these marks was seen before; when that is told, all of them are on disk."""
-        now = self._now()
-        return await self._file.write(lambda connection: signatures.see(connection, marks, now))
-
-    # Durations
-
-    async def put_took(self, histories: Sequence[Took]) -> None:
-        """Keep these histories, each in place of the one that was there."""
-        await self._file.write(lambda connection: durations.put(connection, histories))
-
-    async def took(self, tenant: str, agent_id: str, skill: str) -> Sequence[int]:
-        """The history of one skill; empty where there is none."""
-        return await self._file.read(lambda connection: durations.get(connection, tenant, agent_id, skill))
-
-    # Statistics
-
-    async def add_minutes(self, counted: Sequence[Minute], measured: Sequence[Measured]) -> Sequence[Agent]:
-        """Add what was counted, and let agents stand by what was measured; those that stand differently now."""
-        return await self._file.write(lambda connection: minutes.add(connection, counted, measured))
-
-    async def minutes(self, query: MinuteQuery) -> Sequence[Minute]:
-        """What was counted, added up."""
-        return await self._file.read(lambda connection: minutes.read(connection, query))
-
-    # Usage
-
-    async def add_usage(self, days: Sequence[tuple[DayOf, Sums]], at: datetime) -> None:
-        """Add to the sums; all calls that ended before are counted with it."""
-        await self._file.rewrite(lambda connection, noted: usage.add(connection, noted, days, codec.to_micros(at)))
-
-    async def uncounted(self, before: datetime) -> Sequence[Task] | None:
-        """The calls that ended after sums were last added to, and before a time; None where that never was."""
-        return await self._file.read(lambda connection: usage.uncounted(connection, codec.to_micros(before)))
-
-    async def spent_on(self, day: int, tenant: str, caller: str) -> Sums:
-        """What one caller used up on a day, as far as it was added."""
-        return await self._file.read(lambda connection: usage.spent_on(connection, day, tenant, caller))
-
-    async def usage_by(self, query: UsageQuery) -> Sequence[UsageSum]:
-        """The sums that were asked for, in no order."""
-        return await self._file.read(lambda connection: usage.by(connection, query))
-
-    async def calls_in(
-        self, tenant: str, context_id: str, *, caller: str | None, since: datetime | None, most: int
-    ) -> int:
-        """How many calls a conversation has had, those included that are held."""
-        begun = 0 if since is None else codec.to_micros(since)
-        scope = Scope(tenant=tenant, principal=caller)
-        held = sum(each.opening.task.context_id == context_id for each in self._held.waiting(scope))
-        return held + await self._file.read(
-            lambda connection: usage.calls_in(connection, tenant, context_id, caller, begun, most)
-        )
-
-    async def spent_in(self, tenant: str, context_id: str, caller: str) -> Sums:
-        """What a caller's calls in one conversation used up."""
-        return await self._file.read(lambda connection: usage.spent_in(connection, tenant, context_id, caller))
-
-    async def below(self, task_id: str, most: int) -> Sequence[Task]:
-        """The calls that belong to one, up to a number."""
-        return await self._file.read(lambda connection: usage.children(connection, task_id, most))
-
-    # Ratings
-
-    async def rate(self, rating: Rating) -> Agent | None:
-        """Keep a rating in place of the call's earlier one; the agent as it is rated now, None if there is none."""
-        found = await self._file.write(lambda connection: ratings.rate(connection, rating))
-        if found is None:
-            return None
-        agent, changed = found
-        if changed:
-            self._tell_agent(agent.tenant, agent.id)
-        return agent
-
-    # Audit and housekeeping
-
-    async def note(self, act: Act) -> None:
-        """Note an act that writes nothing else."""
-        await self._file.write(lambda _: None, lambda _: act)
-
-    async def list_audit(self, query: AuditQuery) -> AuditList:
-        """A page of rows. Raises BadParams for a malformed cursor."""
-        return await self._file.read(lambda connection: audit_rows.listed(connection, query))
-
-    async def check_audit(self, window: Window) -> Checked:
-        """Check the next piece of the chain and of what it covers. Raises BadParams for a malformed cursor."""
-        return await self._file.read(lambda connection: audit_check.check(connection, window))
-
-    async def audit_head(self) -> Head:
-        """The chain's last row."""
-        return await self._file.read(audit_rows.head)
-
-    async def keep_head(self, head: SignedHead) -> None:
-        """Keep a signed head."""
-        await self._file.write(lambda connection: audit_rows.keep_head(connection, head))
-
-    async def signed_heads(self, limit: int) -> Sequence[tuple[SignedHead, str | None]]:
-        """The newest signed heads, each with the hash that its row has now."""
-        return await self._file.read(lambda connection: audit_rows.signed_heads(connection, limit))
-
-    async def forget(self, scope: Scope, ids: Sequence[str], act: Act | None = None) -> Sequence[str]:
-        """Remove what was written in these calls of the scope; those that are open are left out."""
-        now = self._now()
-
-        def noted(forgotten: Sequence[str]) -> Act | None:
-            outcome = f"{len(forgotten)} forgotten"
-            return None if act is None or not forgotten else msgspec.structs.replace(act, outcome=outcome)
-
-        return await self._file.rewrite(
-            lambda connection, audit: forgetting.forget(connection, audit, scope, ids, now), noted
-        )
-
-    async def expire_calls(self, before: datetime, after: int) -> Expired:
-        """Remove the next calls that ended before that time."""
-        micros, now = codec.to_micros(before), self._now()
-        step = partial(retention.expire_calls, before=micros, now=now, after=after, monotonic=self._clock.monotonic)
-        return await self._file.rewrite(partial(step, counted=self._taken.counts))
-
-    async def expire_audit(self, before: datetime) -> Expired:
-        """Remove the next of the oldest rows of the audit, if they are from before that time."""
-        micros = codec.to_micros(before)
-        return await self._file.rewrite(partial(audit_trim.expire, before=micros, monotonic=self._clock.monotonic))
-
-    async def expire_minutes(self, fold_before: datetime, drop_before: datetime, after: int) -> Expired:
-        """Add old statistics up to hours, and drop the oldest."""
-        fold, drop = (int(at.timestamp()) // 60 for at in (fold_before, drop_before))
-        step = partial(minutes_kept.expire, fold_before=fold, drop_before=drop, monotonic=self._clock.monotonic)
-        return await self._file.write(partial(step, after=after))
-
-    async def expire_rest(self, now: datetime, mail_before: datetime | None) -> Expired:
-        """Remove some of the keys, marks, messages and left events whose time is over."""
-        step = partial(
-            retention.expire_rest,
-            now=codec.to_micros(now),
-            mail_before=None if mail_before is None else codec.to_micros(mail_before),
-            monotonic=self._clock.monotonic,
-        )
-        return await self._file.write(step)
-
-    def left_open(self) -> bool:
-        """Whether the process that had the file before ended without closing it."""
-        return self._file.left_open
-
-    async def inspect(self, *, quick: bool) -> Inspected:
-        """Look at the whole file, beside everything else."""
-        return await self._file.inspect(quick=quick)
-
-    async def usage(self) -> Usage:
-        """What each tenant takes now; stored bytes are counted piece by piece after the start."""
-        while not self._taken.whole:
-            await self._file.read(self._taken.count)
-        return self._taken.usage()
 
     # After a commit
 
@@ -698,9 +385,6 @@ class SqliteStore:
             happened.insert(0, Happened(seq=1, event=codec.first_event(task)))
         self._bus.publish(topic, Grown(task=task, happened=happened))
 
-    def _tell_agent(self, tenant: str, agent_id: str) -> None:
-        self._bus.publish(AGENTS_CHANGED, f"{tenant}\n{agent_id}".encode())
-
     # What is held
 
     def _write_opening(self, held: Held) -> None:
@@ -720,9 +404,6 @@ class SqliteStore:
         first = self._next_job
         self._next_job = first + count
         return range(first, self._next_job)
-
-    def _now(self) -> int:
-        return codec.to_micros(self._clock.now())
 
     def _steady_now(self) -> int:
         return codec.to_micros(self._steady.now())

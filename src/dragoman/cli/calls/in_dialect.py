@@ -192,7 +192,7 @@ class _Talk:
             agent_id=self._asked.agent,
             agent_version="",
             dialect=self._dialect.slug,
-            context_id=context.get("conversation_id") or f"ctx-{task_id}",
+            context_id=context.get("conversation_id") or uuid_of(task_id),
             asked=asked,
             trace=read_trace({}, self._clock.new_id("")),
             created_at=now,

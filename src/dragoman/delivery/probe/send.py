@@ -21,6 +21,7 @@ from dragoman.delivery.probe.questions import V03, V10, frame_of
 from dragoman.dialects.a2a_v03.legacy import LEGACY
 from dragoman.dialects.dialect import Dialect, Heard, Outgoing, Verb
 from dragoman.dialects.shapes import unwrapped
+from dragoman.dialects.uuids import uuid_of
 from dragoman.model.agent import AgentCard, Binding, Endpoint
 from dragoman.model.content import Artifact, Message, Role, Text
 from dragoman.model.errors import BadAgentReply, DragomanError
@@ -203,7 +204,7 @@ def _task(text: str, card: AgentCard, endpoint: Endpoint, clock: Clock) -> Task:
         agent_id=card.id,
         agent_version=card.version,
         dialect=endpoint.dialect,
-        context_id=clock.new_id("ctx-doctor-"),
+        context_id=uuid_of(name),
         asked=SendTask(message=Message(id=f"msg-{name}", role=Role.USER, parts=parts), skill=skill),
         trace=Trace(trace_id="0" * 32, span_id="0" * 16),
         created_at=now,

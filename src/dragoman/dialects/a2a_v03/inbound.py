@@ -27,7 +27,7 @@ from dragoman.dialects.kinds import (
     send_task,
     shown_push,
 )
-from dragoman.dialects.official_card import V03, card_reply, write_v03_card
+from dragoman.dialects.official_card import V03, card_reply, hub_as_seen, write_v03_card
 from dragoman.dialects.sse import last_seen
 from dragoman.model.answers import Accepted, Answer, CallbackList, Card, Done
 from dragoman.model.callbacks import Callback

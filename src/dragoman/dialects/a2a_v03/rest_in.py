@@ -25,7 +25,7 @@ from dragoman.dialects.a2a_v03.version import extensions_of, require_version
 from dragoman.dialects.dialect import Level, Route, Streaming, in_mount, place_of, unasked
 from dragoman.dialects.jsonrpc import bad_field
 from dragoman.dialects.kinds import KindFrames, SendShape, bad_param, send_task
-from dragoman.dialects.official_card import V03, card_reply, write_v03_card
+from dragoman.dialects.official_card import V03, card_reply, hub_as_seen, write_v03_card
 from dragoman.dialects.protojson import camelled
 from dragoman.dialects.refusals import JSON_HEADERS
 from dragoman.dialects.shapes import may_hold_doubles, whole_numbers

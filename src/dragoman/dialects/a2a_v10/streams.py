@@ -20,7 +20,7 @@ from dragoman.dialects.sse import frame
 from dragoman.model.content import Artifact, Role
 from dragoman.model.events import ArtifactChunk, Happened, Logged, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.json import JsonObject
-from dragoman.model.lifecycle import artifacts_of
+from dragoman.model.lifecycle import artifacts_of, says_again
 from dragoman.model.states import FINAL, TaskState
 from dragoman.model.task import Ended, Snapshot, StreamItem, Task
 
@@ -81,6 +81,8 @@ def told(task: Task, event: TaskEvent) -> JsonObject | None:
     """One event by itself; the whole task where its end alone would not say the answer."""
     if isinstance(event, StatusChanged) and event.state in FINAL and artifacts_of(task) is not task.artifacts:
         return {"task": wire_task(task)}
+    if isinstance(event, StatusChanged) and event.state in FINAL:
+        event = _said_once(task, event)
     # By now it may have ended; what is told before the end must not say so.
     return _update(task.id, task.context_id, TaskState.WORKING if task.ended else task.state, event)
 
@@ -90,7 +92,12 @@ def _ending(task: Task, event: StatusChanged) -> list[JsonObject]:
     made = () if found is task.artifacts else found
     shown = [_artifact(task.id, task.context_id, artifact, append=False, last=True) for artifact in made]
     account = account_of(task.progress, task.usage, task.failure)
-    return [*shown, _status(task.id, task.context_id, event, account)]
+    return [*shown, _status(task.id, task.context_id, _said_once(task, event), account)]
+
+
+def _said_once(task: Task, end: StatusChanged) -> StatusChanged:
+    """The end without its words, where those are the answer that was shown before it."""
+    return msgspec.structs.replace(end, message=None) if says_again(task, end.message) else end
 
 
 def _update(task_id: str, context_id: str, state: TaskState, event: TaskEvent) -> JsonObject | None:

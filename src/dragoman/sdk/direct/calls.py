@@ -203,7 +203,7 @@ class OneAgent:
             agent_id=agent.id,
             agent_version=agent.card.version,
             dialect=SLUG,
-            context_id=asked.context_id or f"ctx-{task_id}",
+            context_id=asked.context_id or uuid_of(task_id),
             asked=asked,
             trace=read_trace(headers, task_id),
             created_at=now,
