@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from dragoman import File
 from dragoman.errors import AgentError, CallCancelled, InputRefused, InputRequired
+from dragoman.sdk.client.handles import CallHandle
 from tests.frameworks.world import FrameworkProcess
 from tests.support.hub import HubProcess
 from tests.support.run import run
@@ -42,15 +44,11 @@ def autogen(hub: HubProcess) -> Iterator[FrameworkProcess]:
 def test_what_a_tool_saves_is_an_artifact_beside_the_last_words(adk: FrameworkProcess) -> None:
     async def play() -> None:
         async with adk.client() as client:
-            chunks: list[str] = []
-            async for event in client.stream("agt_google_adk_looker", message="Oslo"):
-                if event.type == "chunk":
-                    chunks.append(event.content)
-            assert chunks == ["let me look ", "noted"]
+            events = [event async for event in client.stream("agt_google_adk_looker", message="Oslo")]
+            assert "let me look noted" in "".join(event.content for event in events if event.type == "chunk")
             found = await client.call("agt_google_adk_looker", message="Oslo")
         (made,) = found.artifacts
-        (note,) = [part for part in made.parts if part.__class__.__name__ == "File"]
-        assert (getattr(note, "name", ""), getattr(note, "bytes", b"")) == ("note.txt", b"Oslo")
+        assert [(part.name, part.bytes) for part in made.parts if isinstance(part, File)] == [("note.txt", b"Oslo")]
         assert made.text == "noted"
 
     run(play())
@@ -187,16 +185,23 @@ def test_steps_are_progress_and_the_card_says_one_at_a_time(smolagents: Framewor
 def test_a_cancelled_step_is_waited_for_and_not_remembered(smolagents: FrameworkProcess) -> None:
     async def play() -> None:
         async with smolagents.client() as client:
-            handle = await client.submit("agt_smolagents_sleeper", message="wait", conversation_id="waited")
-            await asyncio.to_thread(smolagents.await_line, "waiting")
-            await handle.cancel("enough")
+
+            async def begun(said: str) -> CallHandle:
+                handle = await client.submit("agt_smolagents_sleeper", message=said, conversation_id="waited")
+                await asyncio.to_thread(smolagents.await_line, "waiting")
+                return handle
+
+            first = await begun("hello")
+            smolagents.tell("go")
+            assert (await first.result(timeout_s=10)).text == "you said hello as number 1"
+            second = await begun("enough")
+            await second.cancel("enough")
             with pytest.raises(CallCancelled):
-                await handle.result(timeout_s=10)
-            following = await client.submit("agt_smolagents_sleeper", message="again", conversation_id="waited")
+                await second.result(timeout_s=10)
+            smolagents.tell("go")  # Only now its thread is free, and the agent with it.
+            third = await begun("again")
             smolagents.tell("go")
-            await asyncio.to_thread(smolagents.await_line, "waiting")
-            smolagents.tell("go")
-            assert (await following.result(timeout_s=10)).text == "you said again as number 1"
+            assert (await third.result(timeout_s=10)).text == "you said again as number 2"
 
     run(play())
 

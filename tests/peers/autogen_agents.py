@@ -1,5 +1,6 @@
 """Agents and teams of AutoGen, wrapped. The model answers without a network."""
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.conditions import MaxMessageTermination
 from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, ModelInfo, RequestUsage, UserMessage
 from pydantic import BaseModel
 from wrapping import connect, forever, reply, spoken
@@ -29,18 +31,24 @@ class Offline(ChatCompletionClient):
     def __init__(self, does: str = "reply") -> None:
         self._does = does
 
-    async def create(self, messages: Sequence[LLMMessage], **_: Any) -> CreateResult:
+    async def create(
+        self, messages: Sequence[LLMMessage], *, cancellation_token: CancellationToken, **_: Any
+    ) -> CreateResult:
         said = [str(each.content) for each in messages if isinstance(each, UserMessage)]
         if self._does == "fail":
             raise ValueError("the password is 1234")
         if said[-1] == "wait":
-            await forever()
+            waiting = asyncio.ensure_future(forever())
+            cancellation_token.link_future(waiting)  # as clients of real models do
+            await waiting
         answer = '{"name": "Oslo", "people": 709000}' if self._does == "fill" else reply(said)
         used = RequestUsage(prompt_tokens=7, completion_tokens=5)
         return CreateResult(finish_reason="stop", content=answer, usage=used, cached=False)
 
-    async def create_stream(self, messages: Sequence[LLMMessage], **_: Any) -> AsyncGenerator[str | CreateResult, None]:
-        whole = await self.create(messages)
+    async def create_stream(
+        self, messages: Sequence[LLMMessage], **options: Any
+    ) -> AsyncGenerator[str | CreateResult, None]:
+        whole = await self.create(messages, **options)
         async for word in spoken(str(whole.content)):
             yield word
         yield whole

@@ -50,14 +50,14 @@ def test_an_object_stays_one_without_what_models_refuse(schema: Any, shown: Any)
     assert takes.content({"name": "Ada"}) == ({"name": "Ada"}, None)
 
 
-@pytest.mark.parametrize(
-    ("schema", "given", "content"),
-    [
-        ({"type": "string"}, "hello", (None, "hello")),
-        ({"type": "array", "items": {"$ref": "#/$defs/I"}, "$defs": {"I": {}}}, [1], (None, Data([1]))),
-        ({"anyOf": [NAMED, {"type": "object", "properties": {}}]}, {"name": "Ada"}, ({"name": "Ada"}, None)),
-    ],
-)
+OTHERS: list[tuple[Any, Any, Any]] = [
+    ({"type": "string"}, "hello", (None, "hello")),
+    ({"type": "array", "items": {"$ref": "#/$defs/I"}, "$defs": {"I": {}}}, [1], (None, Data([1]))),
+    ({"anyOf": [NAMED, {"type": "object", "properties": {}}]}, {"name": "Ada"}, ({"name": "Ada"}, None)),
+]
+
+
+@pytest.mark.parametrize(("schema", "given", "content"), OTHERS)
 def test_anything_else_is_put_into_a_field(schema: Any, given: Any, content: Any) -> None:
     takes = takes_of(schema)
     assert takes.schema["properties"].keys() == {"input"}

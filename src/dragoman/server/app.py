@@ -35,10 +35,12 @@ from dragoman.security.redact import Redactor
 from dragoman.security.sealed import RootKey, load_root_key
 from dragoman.server import run
 from dragoman.server.asgi import Application
-from dragoman.server.build import MIB, REPLICA, Resident, Secrets, application, build, forget_changes
+from dragoman.server.build import REPLICA, build, forget_changes
+from dragoman.server.built import MIB, Resident, Secrets
 from dragoman.server.drain import Drain
 from dragoman.server.from_settings import log_form, protocol_limits, tls_of
 from dragoman.server.lifespan import Living
+from dragoman.server.serving import application
 from dragoman.server.shortcut import HotPaths
 
 __all__ = ["DATABASE", "Facts", "Resident", "StoreInUse", "facts_of", "living", "load_secrets", "serve", "sqlite_store"]

@@ -3,13 +3,9 @@
 import asyncio
 import os
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
-from typing import Final, Protocol
-
-import msgspec
+from typing import Final
 
 from dragoman import __version__
 from dragoman.config import Settings
@@ -23,17 +19,15 @@ from dragoman.delivery.repeats import WAITS_S
 from dragoman.delivery.tries import Retries
 from dragoman.dialects import spoken
 from dragoman.dialects.cards import read_any_card
-from dragoman.dialects.dialect import Dialect
 from dragoman.hub.admission import Admission
 from dragoman.hub.audit import AuditDesk, Heads, note_settings
 from dragoman.hub.authenticate import Authenticator
 from dragoman.hub.boxes import Boxes
 from dragoman.hub.callback_secrets import CallbackSecrets
 from dragoman.hub.cancel import Canceller
-from dragoman.hub.card_key import CardKey, open_card_key
+from dragoman.hub.card_key import open_card_key
 from dragoman.hub.card_trust import CardJudge
 from dragoman.hub.carry import Carrier, Spawn
-from dragoman.hub.deliveries import DeliveryDesk
 from dragoman.hub.durations import Estimates
 from dragoman.hub.earlier import Earlier
 from dragoman.hub.figures import Figures
@@ -56,28 +50,22 @@ from dragoman.hub.looking import SecondLook
 from dragoman.hub.outbox import Outbox
 from dragoman.hub.parents import Parents
 from dragoman.hub.presence import Presence
-from dragoman.hub.quotas import Quotas
 from dragoman.hub.registry import Registry
 from dragoman.hub.reports import Reports
 from dragoman.hub.reprobe import Reprobe
-from dragoman.hub.retention import Retention
 from dragoman.hub.routing import Router
 from dragoman.hub.senders import Senders
 from dragoman.hub.sending import Sending
 from dragoman.hub.series import Series
-from dragoman.hub.signatures import Signatures
-from dragoman.hub.signing_keys import SigningKeys, access_of, open_signing_keys
+from dragoman.hub.signing_keys import access_of, open_signing_keys
 from dragoman.hub.take_up import TakeUp
 from dragoman.hub.tasks import TaskBook
-from dragoman.hub.usage import UsageDesk
 from dragoman.hub.traces import Traces
 from dragoman.hub.validate import Schemas
 from dragoman.hub.watching import Watching
 from dragoman.hub.worker import Worker
 from dragoman.hub.workflow import AT_ONCE, Workflows
 from dragoman.model.circuit import Circuit
-from dragoman.model.json import JsonObject
-from dragoman.model.secret import Secret
 from dragoman.model.task import Task
 from dragoman.net.client import Client
 from dragoman.observe import memory
@@ -93,16 +81,13 @@ from dragoman.ports.clock import Clock, SteadyClock
 from dragoman.ports.store import CALLBACKS, CALLS, WORKFLOWS, Store, Vault
 from dragoman.security.card_signing import CardSigner
 from dragoman.security.file_links import FileLinks
-from dragoman.security.sealed import Purpose, RootKey, Sealer
+from dragoman.security.sealed import Purpose, Sealer
 from dragoman.security.tokens import Access, HubTokens
 from dragoman.server import gauges
-from dragoman.server.agent_sockets import AgentSockets
-from dragoman.server.asgi import Application
+from dragoman.server.built import MIB, Built, Resident, Secrets
 from dragoman.server.desk import Desk
 from dragoman.server.drain import Drain
-from dragoman.server.exchange import Exchanger
 from dragoman.server.from_settings import (
-    Exporting,
     address_rule,
     client_limits,
     exporting_of,
@@ -112,108 +97,10 @@ from dragoman.server.from_settings import (
     retention_of,
     tenant_limits,
 )
-from dragoman.server.hosts import Hosts
-from dragoman.server.pages import (
-    agents,
-    audit,
-    bases,
-    calls,
-    connect,
-    deliveries,
-    documents,
-    feed,
-    files,
-    health,
-    keys,
-    metrics,
-    oauth,
-    series,
-    signing_keys,
-    status,
-    traces,
-    usage,
-)
-from dragoman.server.proxies import proxies_of
-from dragoman.server.sockets import Sockets
 
 REPLICA: Final = "hub"  # SQLite has one process; its epochs tell its lives apart
 HUB_UUID: Final = "hub uuid"
-MIB: Final = 1024 * 1024
 KIB: Final = 1024
-
-
-class Secrets(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be there before anything starts: the root key and, where callers need one, the admin token."""
-
-    root: RootKey
-    admin: Secret | None
-    admin_is_new: bool
-
-
-class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a hub that its surroundings still have to know."""
-
-    hub: Hub
-    boxes: Boxes
-    registry: Registry
-    authenticator: Authenticator
-    credentials: Credentials
-    ring: KeyRing
-    client: Client
-    dialects: Mapping[str, Dialect]
-    calls: Worker
-    callbacks: Worker
-    workflows: Worker
-    estimates: Estimates
-    figures: Figures
-    series: Series
-    health: Health
-    spending: Spending
-    files: Files
-    links: FileLinks
-    signing_keys: SigningKeys
-    card_key: CardKey
-    distrust: Callable[[], None]  # what the hub has signed so far must not count any more
-    connections: Connections
-    presence: Presence
-    desk: Desk
-    noticed: Noticed
-    quotas: Quotas
-    retention: Retention
-    inspection: Inspection
-    gate: Gate
-    heads: Heads
-    audit: AuditDesk
-    forgetter: Forgetter
-    breakers: Breakers
-    traces: Traces
-    exporting: Exporting | None
-    pressure: Pressure
-    wall: WallWatch
-    metrics: Metrics
-    scrape: Scrape
-    set_level: Callable[[str], None]
-
-
-class Resident(Protocol):
-    """What lives in the hub's own process: the agent whose server this is, or agents under test."""
-
-    @property
-    def root_agent(self) -> str | None:
-        """The agent whose base is the root, where this is the server of one agent."""
-        ...
-
-    def living(self, built: Built) -> AbstractAsyncContextManager[None]:
-        """Its life beside the hub: entered before the first request, left after the last."""
-        ...
-
-    def verify(self, token: str, now: datetime) -> JsonObject | None:
-        """What a token of somebody else's says that is taken here, in the words of our own; None if it is none."""
-        ...
-
-    async def finish(self) -> None:
-        """The process stops: return when no call runs here any more."""
-        ...
 
 
 async def build(
@@ -515,9 +402,7 @@ async def build(
         tasks=tasks,
         sending=sending,
         canceller=canceller,
-        reports=Reports(
-            store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller, ended=ended
-        ),
+        reports=Reports(store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller, ended=ended),
         watching=Watching(registry=registry, tasks=tasks),
         happenings=Happenings(store=store, bus=bus, clock=clock),
         senders=Senders(registry=registry, keep_h=settings.idempotency.keep_h),
@@ -599,77 +484,6 @@ async def build(
             asking=(partial(gauges.backlog, store),),
         ),
         set_level=partial(gauges.set_level, calls),
-    )
-
-
-def application(
-    settings: Settings, built: Built, store: Store, clock: Clock, drain: Drain, root_agent: str | None = None
-) -> Application:
-    """The ASGI application that serves a hub, or one agent at its root."""
-    used = UsageDesk(store=store, ledger=built.spending.ledger)
-    exchanger = Exchanger(
-        authenticator=built.authenticator,
-        signatures=Signatures(
-            seen=store,
-            secrets=built.ring.secrets,
-            clock=clock,
-            strict=settings.signing.strict,
-            knows_all=settings.auth != "none" and root_agent is None,
-        ),
-        clock=clock,
-        hosts=Hosts(public_url=settings.public_url, more=settings.hosts, loopback=settings.on_loopback),
-        public_url=settings.public_url,
-        depth=settings.limits.depth,
-        noticed=built.noticed,
-        metrics=built.metrics,
-        proxies=proxies_of(settings.trusted_proxies),
-    )
-    return Application(
-        exchanger=exchanger,
-        sockets=Sockets(
-            exchanger=exchanger,
-            boxes=built.boxes,
-            clock=clock,
-            drain=drain,
-            patience_s=settings.limits.stalled_reader_s,
-        ),
-        agent_sockets=AgentSockets(exchanger=exchanger, desk=built.desk, clock=clock, drain=drain),
-        hub=built.hub,
-        files=built.files,
-        dialects=built.dialects.values(),
-        registry=built.registry,
-        pages=(
-            *files.pages(store, built.links, clock),
-            *health.pages(store, lambda: drain.draining, built.pressure, built.inspection),
-            *status.pages(built.hub, lambda: drain.draining),
-            *agents.pages(built.hub, built.credentials.facts, built.breakers.state),
-            *connect.pages(built.desk),
-            *series.pages(built.series),
-            *calls.pages(built.hub, store, built.files, built.forgetter, used),
-            *usage.pages(used),
-            *feed.pages(built.hub),
-            *traces.pages(built.traces),
-            *audit.pages(built.audit),
-            *metrics.pages(built.scrape, built.set_level, store, is_open=settings.metrics.open or settings.here_alone),
-            *keys.pages(built.ring, built.authenticator, built.credentials.forget),
-            *deliveries.pages(DeliveryDesk(store=store, clock=clock, due=built.callbacks.wake)),
-            *oauth.pages(
-                built.authenticator,
-                built.signing_keys.signing,
-                clock,
-                settings.public_url,
-                [each.issuer for each in settings.issuers],
-            ),
-            *signing_keys.pages(built.signing_keys, clock, built.distrust, store.note),
-            *documents.pages(settings, lambda: built.card_key.jwks(built.signing_keys.jwks())),
-            *bases.pages(built.hub, at_root=root_agent is not None),  # last: the root may be an agent's
-        ),
-        caps={
-            "call": settings.limits.call_body_mib * MIB,
-            "admin": settings.limits.admin_body_mib * MIB,
-        },
-        root_agent=root_agent,
-        pressure=built.pressure,
     )
 
 

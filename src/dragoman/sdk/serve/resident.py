@@ -14,7 +14,7 @@ from dragoman.sdk.client.client import A2AClient
 from dragoman.sdk.connect.connection import Connection
 from dragoman.sdk.serve.local_link import LocalLink
 from dragoman.sdk.serve.registering import Registering
-from dragoman.server.build import Built
+from dragoman.server.built import Built
 
 if TYPE_CHECKING:
     from dragoman.sdk.agent.agent import Agent

@@ -20,7 +20,7 @@ from dragoman.sdk.serve.local_link import LocalLink
 from dragoman.sdk.testing.moved_clock import MovedClock
 from dragoman.server.app import living, load_secrets, sqlite_store
 from dragoman.server.asgi import Application
-from dragoman.server.build import MIB, Built
+from dragoman.server.built import MIB, Built
 from dragoman.server.drain import Drain
 from dragoman.server.from_settings import protocol_limits
 from dragoman.server.lifespan import Living
