@@ -13,7 +13,7 @@ from tests.support.peers import ROOT
 
 pytestmark = pytest.mark.full
 
-FRAMEWORKS = ("a2a-sdk", "a2a-sdk<1", "pydantic-ai", "langgraph", "crewai", "google-adk")
+FRAMEWORKS = ("a2a-sdk", "a2a-sdk<1", "pydantic-ai", "langgraph", "langchain", "openai-agents", "crewai", "google-adk")
 # Calls an agent without a hub, and says what the base install must be able to say without any extra.
 SELF_SUFFICIENT = """
 import asyncio, sys

@@ -8,7 +8,7 @@ Standard input has one step per line, standard output one line for each:
     {"do": "list"}                                   every page of tools
     {"do": "call", "name": …, "arguments": {…}}      the result, and the progress that was told before it
     {"do": "cancel", "name": …, "arguments": {…}}    the same call, given up at its first progress
-    {"do": "changed"}                                once the list of tools has changed; listens from the step `watch` on
+    {"do": "watch"}, {"do": "changed"}               listens; once the list of tools has changed
 
 What the client raises is {"raised": its class, "code": …, "message": …}.
 """

@@ -11,10 +11,9 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
+from serving import serve
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
-
-from serving import serve
 
 server = MCPServer("Tide Tables", instructions="Knows the tides.", version="2.1.0")
 

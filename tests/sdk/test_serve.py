@@ -67,11 +67,12 @@ def test_a_browser_gets_a_page(server: AgentServer, base: str) -> None:
 
 
 def test_every_card_names_the_root(server: AgentServer) -> None:
-    root = f"http://localhost:{server.port}/"
+    asked = f"http://127.0.0.1:{server.port}/"  # Official clients may want the name under which they asked.
     official = server.get("/.well-known/agent-card.json").json
-    assert official["url"] == root
-    assert {each["url"] for each in official["supportedInterfaces"]} == {root}
-    assert server.get("/a2a-0.3/.well-known/agent-card.json").json["url"] == f"{root}a2a-0.3/"
+    assert official["url"] == asked
+    assert {each["url"] for each in official["supportedInterfaces"]} == {asked}
+    assert server.get("/a2a-0.3/.well-known/agent-card.json").json["url"] == f"{asked}a2a-0.3/"
+    root = f"http://localhost:{server.port}/"
     assert server.get("/agentvault/agent-card.json").json["url"] == f"{root}agentvault/"
     assert server.get("/agent-card.json").json["endpoint"] == root.rstrip("/")
 

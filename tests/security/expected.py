@@ -173,9 +173,7 @@ EXPECTED: Final[dict[str, Line]] = {
     "mcp initialize": Line(access=ANY, body={"protocolVersion": "2025-11-25", "capabilities": {}}),
     "mcp ping": Line(access=ANY, body={}),
     "mcp tools/list": Line(access=ANY, body={}),
-    "mcp tools/call": _of_task(
-        {"name": "dragoman__answer", "arguments": {"call_id": "ID", "message": "x"}}, ends=True
-    ),
+    "mcp tools/call": _of_task({"name": "dragoman__answer", "arguments": {"call_id": "ID", "message": "x"}}, ends=True),
     "GET /mcp": Line(access=CALL),
     "DELETE /mcp": Line(access=ANY),
     # -- pages

@@ -33,6 +33,7 @@ from dragoman.dialects.mcp.results import CallFrames, Finish, Place, read_place,
 from dragoman.dialects.mcp.tools import ANSWER, ANSWER_TOOL, answer_given, parts_given
 from dragoman.dialects.refusals import JSON_HEADERS
 from dragoman.dialects.sse import STREAM_HEADERS
+from dragoman.hub.authorize import authorize
 from dragoman.hub.handle import Hub
 from dragoman.hub.registry import Registry
 from dragoman.model.answers import Accepted, Changes, Items, Stream
@@ -231,8 +232,9 @@ class McpRoute:
     # -- what is told unasked
 
     async def _listened(self, asked: McpAsked, caller: Caller, arrival: Arrival) -> Reply:
-        if not asked.takes_events:
-            raise BadParams("Accept: GET is answered here with text/event-stream alone")
+        authorize(caller, WatchChanges())
+        if b"text/event-stream" not in asked.request.headers.get(b"accept", b""):
+            raise BadParams("Accept: GET is answered here with text/event-stream alone, so ask for that.")
         last = asked.request.headers.get(b"last-event-id")
         place = None if last is None else read_place(last[:2048])
         if place is not None:

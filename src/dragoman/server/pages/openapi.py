@@ -337,7 +337,7 @@ def _paths() -> JsonObject:
             )
         },
         "/mcp": {
-            "post": _operation("MCP: one JSON-RPC request or notification; every skill that may be used is a tool", None),
+            "post": _operation("MCP: one JSON-RPC message; every skill that the caller may use is a tool", None),
             "get": _streamed(
                 "MCP: what changes among the tools, or the rest of a call's stream",
                 parameters=[_LAST_SEEN],
