@@ -23,6 +23,7 @@ SAYS = {
     "workflow.py": r"(?i)tide",
     "client.py": r"(?s)agt_editor a2a-1.0 .*AGENT_NOT_FOUND False.*shelf",
     "model.py": r"^Oslo has 709,000 inhabitants\.\n$",
+    "tools.py": r"(?s)agt_archive__web_search \['query'.*Tides rise and fall\.\nagt_editor__\w+ takes.*moon",
 }
 ELSEWHERE = {"hello.py", "call.py", "agent.py", "official_client.py", "terminal_bench.py"}
 

@@ -122,6 +122,24 @@ def test_q01_a_0_3_server_is_never_told_of_1_0(hub: HubProcess) -> None:
     assert [(body["method"], headers.get("a2a-version")) for _, _, headers, body in calls] == [("message/send", "0.3")]
 
 
+@pytest.mark.parametrize("server", ["statusonly10", "statusonly03", "wholetask03", "understated"])
+@pytest.mark.parametrize("official", [True, False])
+def test_q10_the_end_of_a_stream_does_not_say_the_answer_again(hub: HubProcess, server: str, official: bool) -> None:
+    message: dict[str, Any] = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
+    if not official:
+        message = {"kind": "message", "messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}
+    method = "SendStreamingMessage" if official else "message/stream"
+    body = {"jsonrpc": "2.0", "id": "1", "method": method, "params": {"message": message}}
+    with STUBS[server]() as stub:
+        base = f"{hub.url}/agents/{_registered(hub, stub.url)}/"
+        streamed = asked("POST", base, body, {"A2A-Version": "1.0" if official else "0.3"})
+    lines = [line for line in streamed.body.decode().splitlines() if line.startswith("data: ")]
+    events = [json.loads(line.removeprefix("data: "))["result"] for line in lines]
+    artifacts = [event for event in events if "artifactUpdate" in event or event.get("kind") == "artifact-update"]
+    assert "".join(_texts(artifacts)) == hello(server)
+    assert list(_texts(events[-1])) == []  # AG2 puts together what the artifacts and the end say.
+
+
 def test_q05_a_server_that_breaks_on_a_call_is_a_failed_task_and_no_more(hub: HubProcess) -> None:
     stub = StubAgent("breaks")
     with manyparts03() as sane:
@@ -246,6 +264,20 @@ def test_k13_a_base_has_its_final_slash_and_what_lacks_it_is_told_so(hub: HubPro
     lost = hub.get("/agents/.well-known/agent-card.json")
     assert lost.status == 404
     assert b"slash" in lost.body
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+@pytest.mark.parametrize("version", ["1.0", "0.3", ""])
+def test_k14_a_card_names_the_origin_that_it_came_from(hub: HubProcess, name: str, version: str) -> None:
+    with STUBS["strict10"]() as stub:
+        agent_id = _registered(hub, stub.url)
+    origin = f"http://{name}:{hub.port}"
+    path = f"{origin}/agents/{agent_id}/{'a2a-0.3/' if version == '0.3' else ''}.well-known/agent-card.json"
+    card = asked("GET", path, headers={"A2A-Version": version} if version else {}).json
+    members = ("supportedInterfaces", "additionalInterfaces")
+    urls = [card.get("url", origin), *(each["url"] for member in members for each in card.get(member, []))]
+    assert len(urls) > 1
+    assert [url for url in urls if not url.startswith(origin)] == []  # google-adk takes no other.
 
 
 def _sent_03(hub: HubProcess, agent_id: str, *, kinds: bool = True) -> dict[str, Any]:

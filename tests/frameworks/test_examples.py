@@ -52,6 +52,10 @@ def started(hub: HubProcess, framework: str, *words: str) -> Generator[A2AClient
         ("openai-agents", "agt_guide", {"text": "Oslo has 709000 inhabitants."}),
         ("pydantic-ai", "agt_guide", {"name": "Oslo", "people": 709_000}),
         ("crewai", "agt_guides", {"text": "Oslo has 709000 inhabitants."}),
+        ("google-adk", "agt_guide", {"text": "Oslo has 709000 inhabitants."}),
+        ("llama-index", "agt_guide", {"text": "Oslo has 709000 inhabitants."}),
+        ("smolagents", "agt_guide", {"text": "Oslo has 709000 inhabitants."}),
+        ("autogen", "agt_guides", {"text": "Oslo has 709000 inhabitants."}),
     ],
 )
 def test_the_agent_on_the_page_answers(framework: str, agent: str, said: object, hub: HubProcess) -> None:
@@ -67,6 +71,16 @@ def test_the_graph_on_the_page_asks(hub: HubProcess) -> None:
 
     with started(hub, "langgraph", "painter.py") as client:
         assert run(play(client)) == "Painted in blue"
+
+
+def test_the_workflow_on_the_page_asks(hub: HubProcess) -> None:
+    async def play(client: A2AClient) -> dict[str, object]:
+        with pytest.raises(InputRequired, match=r"How many words\?") as asked:
+            await client.call("agt_writer", "write", {"topic": "tides"})
+        return dict(await asked.value.handle.send("300"))
+
+    with started(hub, "llama-index", "writer.py") as client:
+        assert run(play(client)) == {"text": "300 words about tides"}
 
 
 def test_the_object_itself_is_run_from_the_command_line(hub: HubProcess) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -68,11 +69,10 @@ def hub() -> Iterator[ThreadedHub]:
         yield running
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_model_of_the_framework_calls_skills_as_tools(framework: str, hub: ThreadedHub) -> None:
-    environment, plays = FRAMEWORKS[framework]
+def output(environment: str, program: Path, hub: ThreadedHub) -> str:
+    """What a program prints, in the environment of its framework."""
     done = subprocess.run(
-        [peer_python(environment), RECIPES / f"tools_{framework}.py"],
+        [peer_python(environment), program],
         env={**os.environ, **QUIET, "PYTHONPATH": str(ROOT / "src"), "DRAGOMAN_URL": hub.url},
         capture_output=True,
         text=True,
@@ -80,7 +80,20 @@ def test_a_model_of_the_framework_calls_skills_as_tools(framework: str, hub: Thr
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"shown"')]
+    return done.stdout
+
+
+@pytest.mark.parametrize("framework", ["langchain", "openai_agents", "pydantic_ai"])
+def test_the_example_of_the_guide_runs(framework: str, hub: ThreadedHub) -> None:
+    program = ROOT / "examples" / "frameworks" / "tools" / f"with_{framework}.py"
+    assert output(FRAMEWORKS[framework][0], program, hub) == f"I found {HEARD[0]}\n"
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_model_of_the_framework_calls_skills_as_tools(framework: str, hub: ThreadedHub) -> None:
+    environment, plays = FRAMEWORKS[framework]
+    said = output(environment, RECIPES / f"tools_{framework}.py", hub)
+    told = [json.loads(line) for line in said.splitlines() if line.startswith('{"shown"')]
     assert len(told) == plays
     for each in told:
         assert each["heard"] == HEARD

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.errors import AgentError, InputRefused, InputRequired
-from tests.frameworks.world import FrameworkProcess
+from tests.frameworks.world import FrameworkProcess, alone
 from tests.support.hub import HubProcess
 from tests.support.run import run
 
@@ -36,6 +36,17 @@ def pydantic_ai(hub: HubProcess) -> Iterator[FrameworkProcess]:
 def crewai(hub: HubProcess) -> Iterator[FrameworkProcess]:
     with FrameworkProcess("crewai", "crewai_agents.py", hub) as process:
         yield process
+
+
+@pytest.mark.parametrize("framework", ["langgraph", "openai-agents", "pydantic-ai", "crewai"])
+def test_a_conversation_is_kept_where_nobody_else_keeps_it(framework: str) -> None:
+    said = alone(framework, f"{framework.replace('-', '_')}_agents.py", "--remember")
+    assert said[-2:] == ["you said hello as number 1", "you said hello as number 2"]
+
+
+@pytest.mark.parametrize("framework", ["langgraph", "openai-agents"])
+def test_a_run_ends_too_when_its_caller_is_being_told_something(framework: str) -> None:
+    assert "left" in alone(framework, f"{framework.replace('-', '_')}_agents.py", "--leave")
 
 
 def test_an_interrupt_is_a_question_and_its_answer_goes_on(langgraph: FrameworkProcess) -> None:

@@ -75,9 +75,10 @@ def test_an_agent_with_an_input_schema_is_given_its_fields(adk: FrameworkProcess
     run(play())
 
 
-def test_the_last_of_several_agents_answers(adk: FrameworkProcess) -> None:
+def test_the_last_of_several_agents_answers_and_so_does_a_node_with_an_output(adk: FrameworkProcess) -> None:
     async def play() -> None:
         async with adk.client() as client:
+            assert (await client.call("agt_google_adk_flow", message="hello")).text == "HELLO"
             assert (await client.call("agt_google_adk_both", message="hello")).text.startswith('{"name": "Oslo"')
 
     run(play())
@@ -165,7 +166,7 @@ def test_the_variables_of_a_conversations_code_are_nobody_elses(smolagents: Fram
 
             assert await said("x = 7\nfinal_answer({'x': x})", "mine") == {"x": 7}
             found = await client.call("agt_smolagents_coder", message="final_answer(x)", conversation_id="yours")
-            assert "7" not in found.text
+            assert "7" not in str(dict(found))
             assert await said("final_answer({'x': x + 1})", "mine") == {"x": 8}
 
     run(play())
@@ -213,6 +214,15 @@ def test_a_team_answers_with_its_last_message_and_remembers_each_conversation(au
                 first, second = numbers
                 found = await client.call("agt_autogen_pair", message="hello", conversation_id=conversation)
                 assert found.text == f"you said you said hello as number {first} as number {second}"
+
+    run(play())
+
+
+def test_who_says_something_in_a_team_is_told_as_progress(autogen: FrameworkProcess) -> None:
+    async def play() -> None:
+        async with autogen.client() as client:
+            events = [event async for event in client.stream("agt_autogen_pair", message="hello")]
+        assert [event.message for event in events if event.type == "progress"] == ["First", "Second"]
 
     run(play())
 

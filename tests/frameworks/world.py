@@ -5,6 +5,7 @@ names. Its environment has the framework and what our base install needs; our ow
 """
 
 import os
+import subprocess
 from typing import Final
 
 from dragoman import A2AClient
@@ -12,11 +13,26 @@ from tests.support.callers.a2a_v10 import A2AV10Caller
 from tests.support.callers.agentvault import AgentVaultCaller
 from tests.support.callers.platform import PlatformCaller
 from tests.support.hub import HubProcess
-from tests.support.peers import ROOT, PeerProcess
+from tests.support.peers import RECIPES, ROOT, PeerProcess, peer_python
 
 CALLERS: Final = (PlatformCaller, A2AV10Caller, AgentVaultCaller)
 PATIENCE_S: Final = 30.0
 QUIET: Final = {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+
+
+def alone(framework: str, program: str, *words: str) -> list[str]:
+    """What a program says that tries its first agent without a hub."""
+    done = subprocess.run(
+        [peer_python(framework), RECIPES / program, *words],
+        env={**os.environ, **QUIET, "PYTHONPATH": str(ROOT / "src")},
+        stdin=subprocess.PIPE,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 class FrameworkProcess(PeerProcess):

@@ -28,7 +28,9 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The package and the version that is pinned, as people write them."""
-        found = re.search(rf"^{re.escape(self.package)}==(\S+)", (RECIPES / f"{self.peer}.txt").read_text(), re.MULTILINE)
+        found = re.search(
+            rf"^{re.escape(self.package)}==(\S+)", (RECIPES / f"{self.peer}.txt").read_text(), re.MULTILINE
+        )
         assert found is not None, f"{self.peer}.txt does not pin {self.package}"
         return f"{self.package} {found[1]}"
 
@@ -60,5 +62,4 @@ CLIENTS: Final = (
     _framework("ag2", "ag2", "client"),
     _framework("agent-framework-a2a", "agent-framework", "client"),
     _framework("beeai-framework", "beeai", "client"),
-    _framework("crewai", "crewai", "client"),
 )

@@ -34,7 +34,8 @@ class Offline(ChatCompletionClient):
     async def create(
         self, messages: Sequence[LLMMessage], *, cancellation_token: CancellationToken, **_: Any
     ) -> CreateResult:
-        said = [str(each.content) for each in messages if isinstance(each, UserMessage)]
+        told = [each for each in messages if isinstance(each, UserMessage) and each.source != "assistant"]
+        said = [str(each.content) for each in told]
         if self._does == "fail":
             raise ValueError("the password is 1234")
         if said[-1] == "wait":

@@ -7,6 +7,7 @@ from google.adk.models import BaseLlm, LlmRequest, LlmResponse
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools import ToolContext
+from google.adk.workflow import Workflow
 from google.genai import types
 from pydantic import BaseModel
 from wrapping import connect, forever, reply, spoken
@@ -92,6 +93,11 @@ both = SequentialAgent(
     sub_agents=[LlmAgent(name="First", model=Model()), LlmAgent(name="Second", model=Model(does="fill"))],
 )
 
+
+def loud(node_input: str) -> str:
+    return str(node_input).upper()
+
+
 connect(
     Agent.wrap(agent(), id="agt_google_adk_talker", skill="echo"),
     Agent.wrap(agent("fill", output_schema=City), id="agt_google_adk_filler", skill="echo"),
@@ -101,5 +107,6 @@ connect(
     Agent.wrap(agent("look", tools=[note]), id="agt_google_adk_looker", skill="echo"),
     Agent.wrap(agent(input_schema=Question), id="agt_google_adk_asked", skill="echo"),
     Agent.wrap(both, id="agt_google_adk_both", skill="echo"),
+    Agent.wrap(Workflow(name="Flow", edges=[("START", loud)]), id="agt_google_adk_flow", skill="echo"),
     Agent.wrap(kept, id="agt_google_adk_kept", skill="echo"),
 )

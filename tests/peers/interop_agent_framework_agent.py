@@ -1,4 +1,4 @@
-"""An agent of agent-framework behind its own `A2AExecutor`; its model, on the framework's own base, says what it heard."""
+"""An agent of agent-framework behind its own `A2AExecutor`; its model, on its own base, says what it heard."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any

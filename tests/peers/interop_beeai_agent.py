@@ -1,4 +1,4 @@
-"""An agent of beeai-framework behind its own `A2AServer`; its model, on the framework's own base, says what it heard."""
+"""An agent of beeai-framework behind its own `A2AServer`; its model, on its own base, says what it heard."""
 
 import json
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""An agent of CrewAI: its own card and its own way to carry out a task, in the A2A SDK's application, since it has none.
+"""An agent of CrewAI: its own card and its own way to carry out a task, in the application of the A2A SDK: it has none.
 
 Its model, on CrewAI's own base, says what it heard.
 """

@@ -9,22 +9,22 @@ CARD = ".well-known/agent-card.json"
 
 
 async def send(url: str, text: str) -> str:
-    """The last answer that is final."""
+    """The answer put together as ADK's documentation shows: what came in pieces, and the event that ends it."""
     remote = RemoteA2aAgent(name="remote", agent_card=f"{url.rstrip('/')}/{CARD}")
     runner = InMemoryRunner(agent=remote, app_name="interop")
     session = await runner.session_service.create_session(app_name="interop", user_id="somebody")
-    heard, failures = "", []
-    async for event in runner.run_async(
-        user_id="somebody", session_id=session.id, new_message=types.Content(role="user", parts=[types.Part(text=text)])
-    ):
+    asked = types.Content(role="user", parts=[types.Part(text=text)])
+    pieces, failures = [], []
+    async for event in runner.run_async(user_id="somebody", session_id=session.id, new_message=asked):
         if event.error_message:
             failures.append(event.error_message)
-        if event.content and event.is_final_response():
-            heard = "".join(part.text or "" for part in event.content.parts or () if not part.thought) or heard
+        if event.partial or event.is_final_response():
+            parts = event.content.parts if event.content else None
+            pieces += [part.text for part in parts or () if part.text and not part.thought]
     await runner.close()
-    if failures and not heard:
+    if failures and not pieces:
         raise RuntimeError("; ".join(failures))
-    return heard
+    return "".join(pieces)
 
 
 if __name__ == "__main__":

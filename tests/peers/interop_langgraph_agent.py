@@ -30,14 +30,16 @@ graph = builder.compile()
 
 def main() -> None:
     """Serve until stopped."""
-    from announcing import HOST, port_to_serve  # noqa: PLC0415 - the server imports this file for its graph alone
-    from langgraph_cli.cli import cli  # noqa: PLC0415
+    from announcing import HOST, port_to_serve  # here: the server imports this file for its graph alone
+    from langgraph_cli.cli import cli
 
     port = port_to_serve("A graph of LangGraph.")
     os.environ |= {"LANGGRAPH_CLI_NO_ANALYTICS": "1", "LANGSMITH_TRACING": "false"}
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "langgraph.json"
-        config.write_text(json.dumps({"dependencies": ["."], "graphs": {"repeater": f"{Path(__file__).resolve()}:graph"}}))
+        config.write_text(
+            json.dumps({"dependencies": ["."], "graphs": {"repeater": f"{Path(__file__).resolve()}:graph"}})
+        )
         os.chdir(folder)
         told = ["dev", "--host", HOST, "--port", str(port), "--config", str(config), "--no-browser", "--no-reload"]
         sys.exit(cli.main(told, standalone_mode=False))

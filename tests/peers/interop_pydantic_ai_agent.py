@@ -1,4 +1,4 @@
-"""An agent of pydantic-ai, served by fasta2a; its model, made with pydantic-ai's own `FunctionModel`, says what it heard."""
+"""An agent of pydantic-ai, served by fasta2a; its model, a `FunctionModel` of its own, says what it heard."""
 
 from collections.abc import AsyncIterator
 

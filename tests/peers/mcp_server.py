@@ -1,13 +1,15 @@
 """An MCP server of the official package, over streamable HTTP at /mcp: tools that answer, fail, tell and wait.
 
 Its binding says which revisions it takes: `alone` any, `sessions` those that begin by a handshake, `locked` those with
-the key KEY in every request. Whoever asks for /forget ends all its sessions, and for /more gives it one tool more.
+the key KEY in every request; `single` any, with one tool. Whoever asks for /forget ends all its sessions, and for /more
+gives it one tool more.
 """
 
 import base64
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
@@ -54,7 +56,7 @@ def files() -> CallToolResult:
 @server.tool()
 def sink() -> str:
     """Always fails"""
-    raise ValueError("the harbour is dry")
+    raise ToolError("the harbour is dry")
 
 
 @server.tool()
@@ -91,6 +93,8 @@ class Door:
 
     def __init__(self, binding: str) -> None:
         self._binding = binding
+        for name in ("tide", "files", "sink", "watch", "wait") if binding == "single" else ():
+            server.remove_tool(name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -107,10 +111,13 @@ class Door:
             return PlainTextResponse("more")
         if self._binding == "locked" and headers.get(b"authorization") != f"Bearer {KEY}".encode():
             return PlainTextResponse("who is there?", 401, {"www-authenticate": "Bearer"})
-        if self._binding != "alone" and headers.get(b"mcp-protocol-version", b"").decode() in MODERN_PROTOCOL_VERSIONS:
+        if (
+            self._binding in ("sessions", "locked")
+            and headers.get(b"mcp-protocol-version", b"").decode() in MODERN_PROTOCOL_VERSIONS
+        ):
             return PlainTextResponse("no such revision", 400)
         return None
 
 
 if __name__ == "__main__":
-    serve("An MCP server", ("alone", "sessions", "locked"), lambda _port, binding: Door(binding))
+    serve("An MCP server", ("alone", "sessions", "locked", "single"), lambda _port, binding: Door(binding))

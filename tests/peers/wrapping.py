@@ -9,6 +9,8 @@ import threading
 from collections.abc import AsyncIterator
 
 from dragoman import Agent
+from dragoman.ports.clock import SystemClock
+from dragoman.sdk.work.work import Work
 
 
 async def spoken(text: str) -> AsyncIterator[str]:
@@ -16,7 +18,11 @@ async def spoken(text: str) -> AsyncIterator[str]:
     first, *others = text.split(" ")
     yield first
     if "slowly" in others:
-        await asyncio.to_thread(heard, "go")
+        try:
+            await asyncio.to_thread(heard, "go")
+        except asyncio.CancelledError:
+            print("left", flush=True)
+            raise
     for word in others:
         yield f" {word}"
 
@@ -37,12 +43,41 @@ async def forever() -> None:
 
 
 def connect(*agents: Agent) -> None:
-    """Connect them all, say `ready`, and work."""
+    """Connect them all, say `ready`, and work; or try the first of them without a hub."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port")
     parser.add_argument("--with-parent", action="store_true")
-    parser.parse_args()
-    asyncio.run(_connected(agents))
+    parser.add_argument("--remember", action="store_true", help="two turns, and nobody but the agent to remember them")
+    parser.add_argument("--leave", action="store_true", help="a call that is cancelled while its caller is told a word")
+    asked = parser.parse_args()
+    if asked.remember:
+        asyncio.run(_remember(agents[0]))
+    elif asked.leave:
+        asyncio.run(_leave(agents[0]))
+    else:
+        asyncio.run(_connected(agents))
+
+
+async def _remember(agent: Agent) -> None:
+    for _ in range(2):
+        print((await agent.test.call(message="hello")).text, flush=True)
+
+
+async def _leave(agent: Agent) -> None:
+    telling = asyncio.Event()
+
+    async def tell(event: str, _: object) -> None:
+        if event == "chunk":
+            telling.set()
+            await asyncio.Event().wait()
+
+    call = {"call_id": "1", "skill": "echo", "input": {"text": "slowly"}}
+    work = Work(agent, call, emit=tell, clock=SystemClock(), client=None)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(work.run())
+        await telling.wait()
+        work.cancel("the caller left")
+    os._exit(0)  # A thread waits for a word that nobody will say.
 
 
 async def _connected(agents: tuple[Agent, ...]) -> None:

@@ -31,6 +31,9 @@ def test_a_skill_that_says_nothing_of_its_input_is_talked_to(schema: Any) -> Non
     takes = takes_of(schema)
     assert takes.schema == MESSAGE_SCHEMA
     assert takes.content(takes.given({"message": "hello"})) == (None, "hello")
+    assert takes.content(takes.given({"size": 48})) == ({"size": 48}, None)
+    with pytest.raises(InputRefused, match="message: required"):
+        takes.content(takes.given(None))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import Agent, Context, File, Message
+from dragoman import Agent, Context, Data, File, Message, Text
 from dragoman.errors import AgentError, InputRefused
 from tests.support.run import run
 
@@ -132,6 +132,19 @@ def test_what_it_raises_is_told_by_its_name(number: int) -> None:
 
     with pytest.raises(AgentError, match=r"^chat failed: ValueError"):
         run(Agent.wrap((fail, fail_late)[number]).test.call("chat", {"text": "hi"}))
+
+
+def test_a_stop_iteration_is_an_error_like_any_other() -> None:
+    def stop(text: str) -> str:
+        return next(iter(()))
+
+    with pytest.raises(AgentError, match="failed: RuntimeError"):
+        run(Agent.wrap(stop).test.call(message="hi"))
+
+
+def test_words_and_data_are_both_said() -> None:
+    message = Message(parts=(Text("Count these:"), Data({"a": 1})))
+    assert run(Agent.wrap(plain).test.call(message=message)).result == 'plain Count these:\n{"a":1}'
 
 
 def test_a_parameter_without_a_json_form_is_refused_at_once() -> None:

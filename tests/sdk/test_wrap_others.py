@@ -118,7 +118,10 @@ def test_whatever_an_agent_of_smolagents_ends_with_is_an_answer(output: object, 
 
 
 def test_a_team_that_was_stopped_is_given_a_runtime_of_its_own_and_so_are_teams_in_it() -> None:
-    core = SimpleNamespace(SingleThreadedAgentRuntime=lambda **_: "new")
+    def made(*, ignore_unhandled_exceptions: bool) -> str:
+        return "new"
+
+    core = SimpleNamespace(SingleThreadedAgentRuntime=made)
     inner = SimpleNamespace(_participants=(), _embedded_runtime=True, _runtime="old", _initialized=True)
     outer = SimpleNamespace(_participants=(inner,), _embedded_runtime=False, _runtime="theirs", _initialized=True)
     autogen._renew(outer, core)  # pyright: ignore[reportPrivateUsage] - what a cancelled team needs, step by step

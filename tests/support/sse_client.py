@@ -66,7 +66,7 @@ class SseStream:
                     seen = True
                 case "":
                     if seen:
-                        yield SseItem(name, json.loads("\n".join(data)), self.last_id)
+                        yield SseItem(name, json.loads("\n".join(data) or "null"), self.last_id)
                     name, data, seen = "", [], False
                 case _:
                     raise AssertionError(f"a stream has no field {field!r}")

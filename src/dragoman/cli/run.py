@@ -28,7 +28,8 @@ def command(
 ) -> int:
     """Start the agent in a file: it connects to a hub, or listens.
 
-    NAME may be left out where the file defines one agent. Ctrl-C lets running calls finish; a second one ends at once.
+    NAME may be left out where the file defines one agent; it may name an agent of another framework, or a function.
+    Ctrl-C lets running calls finish; a second one ends at once.
     """
     if env_file is not None:
         add_environment(env_file)

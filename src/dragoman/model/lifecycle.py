@@ -115,17 +115,8 @@ def history_of(task: Task) -> tuple[Message, ...]:
     return (task.asked.message, *task.messages)
 
 
-def turns_of(task: Task) -> tuple[Message, ...]:
-    """Every turn so far, save those at the end that only say the answer again: callers would add it up."""
-    turns = history_of(task)
-    if task.messages and task.state is TaskState.COMPLETED:
-        while len(turns) > 1 and says_again(task, turns[-1]):
-            turns = turns[:-1]
-    return turns
-
-
 def says_again(task: Task, message: Message | None) -> bool:
-    """Whether words of an agent that is done are no more than its answer, which is shown as artifacts anyway."""
+    """Whether the last words of an agent that is done are its answer, which is shown as artifacts anyway."""
     if message is None or task.state is not TaskState.COMPLETED or message.role is not Role.AGENT:
         return False
     said = [part for part in message.parts if not _is_empty(part)]

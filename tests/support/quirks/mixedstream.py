@@ -1,13 +1,14 @@
 """langgraph: one agent of several below a path, with a task id that has a colon in it.
 
 Its objects are 1.0's and carry 0.3's kinds; its 1.0 streams turn to 0.3 shapes after the first event, with texts that
-repeat all that was said before. It refuses requests whose Accept is not to its liking, and shows its card only below
-the agent's own path, or to those who name the agent in the query.
+repeat all that was said before. It refuses requests whose Accept is not to its liking and contexts that are no UUID,
+and shows its card only below the agent's own path, or to those who name the agent in the query.
 """
 
 import contextlib
 from collections.abc import Generator, Mapping
 from typing import Any, Final
+from uuid import UUID
 
 from tests.support.quirks.words import (
     AT_OFFSET,
@@ -82,9 +83,19 @@ def _answer(request: Any, accept: str) -> Said:
     message = params.get("message")
     if not is_object(message) or not message.get("parts"):
         return error(request, -32602, "Invalid params: message is required")
+    if not _is_uuid(message.get("contextId", C)):
+        return error(request, -32602, "Failed to create run: Invalid thread ID")
     if verb == "stream":
         return events(request, _stream(names), name="message")
     return result(request, {"task": names.task("completed")} if method in IN_10 else names.task("completed"))
+
+
+def _is_uuid(value: Any) -> bool:
+    try:
+        UUID(value)
+    except ValueError:
+        return False
+    return True
 
 
 class _Names:

@@ -25,7 +25,7 @@ from dragoman.dialects.times import wire_time
 from dragoman.model.content import Message, Role, Text
 from dragoman.model.http import HttpRequest
 from dragoman.model.json import JsonObject
-from dragoman.model.lifecycle import artifacts_of, says_again, turns_of
+from dragoman.model.lifecycle import artifacts_of, history_of
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 
@@ -40,7 +40,7 @@ _encode = msgspec.json.Encoder().encode
 
 def task_object(task: Task, history_length: int | None = None) -> JsonObject:
     """The task; of its history the last turns that were asked for, where 0 is no limit."""
-    turns = turns_of(task)
+    turns = history_of(task)
     if history_length:
         turns = turns[-history_length:]
     shown: JsonObject = {
@@ -95,9 +95,7 @@ def _words(message: Message, context_id: str, task_id: str) -> JsonObject:
 
 
 def _said(task: Task) -> Message | None:
-    """The words that go with the state: the agent's, unless they are its answer, else why it failed."""
-    if says_again(task, task.status_message):
-        return None
+    """The words that go with the state: the agent's, else why it failed."""
     if task.status_message is not None or task.state not in (TaskState.FAILED, TaskState.REJECTED):
         return task.status_message
     return Message(id=f"{task.id}-failure", role=Role.AGENT, parts=(Text(text=failure_of(task).message),))

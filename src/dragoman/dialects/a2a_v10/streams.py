@@ -4,7 +4,7 @@
 
 Each is a StreamResponse with exactly one member. What an agent says beside its work is a status with its words, for a
 message of its own would end the stream. An answer that stands only in words is shown as an artifact before the end:
-that is where callers look.
+that is where callers look. The end does not say it again: some callers put together whatever they hear.
 """
 
 from collections.abc import Callable, Sequence
@@ -81,8 +81,6 @@ def told(task: Task, event: TaskEvent) -> JsonObject | None:
     """One event by itself; the whole task where its end alone would not say the answer."""
     if isinstance(event, StatusChanged) and event.state in FINAL and artifacts_of(task) is not task.artifacts:
         return {"task": wire_task(task)}
-    if isinstance(event, StatusChanged) and event.state in FINAL:
-        event = _said_once(task, event)
     # By now it may have ended; what is told before the end must not say so.
     return _update(task.id, task.context_id, TaskState.WORKING if task.ended else task.state, event)
 
@@ -92,12 +90,9 @@ def _ending(task: Task, event: StatusChanged) -> list[JsonObject]:
     made = () if found is task.artifacts else found
     shown = [_artifact(task.id, task.context_id, artifact, append=False, last=True) for artifact in made]
     account = account_of(task.progress, task.usage, task.failure)
-    return [*shown, _status(task.id, task.context_id, _said_once(task, event), account)]
-
-
-def _said_once(task: Task, end: StatusChanged) -> StatusChanged:
-    """The end without its words, where those are the answer that was shown before it."""
-    return msgspec.structs.replace(end, message=None) if says_again(task, end.message) else end
+    if says_again(task, event.message):
+        event = msgspec.structs.replace(event, message=None)
+    return [*shown, _status(task.id, task.context_id, event, account)]
 
 
 def _update(task_id: str, context_id: str, state: TaskState, event: TaskEvent) -> JsonObject | None:

@@ -16,7 +16,7 @@ from dragoman.model.content import Artifact, Blob, Data, Link, Message, Part, Ro
 from dragoman.model.errors import Failure
 from dragoman.model.events import StatusChanged, Usage
 from dragoman.model.json import Json, JsonObject
-from dragoman.model.lifecycle import artifacts_of, says_again, turns_of
+from dragoman.model.lifecycle import artifacts_of, history_of
 from dragoman.model.task import Task
 from dragoman.model.usage import told_usage
 
@@ -237,7 +237,7 @@ def wire_task(task: Task, history: int | None = None, *, artifacts: bool = True,
         made = artifacts_of(task)
         if made or even_none:
             shown["artifacts"] = [wire_artifact(artifact) for artifact in made]
-    turns = turns_of(task)
+    turns = history_of(task)
     kept = turns if history is None else turns[len(turns) - history :] if history < len(turns) else turns
     if kept:
         shown["history"] = [wire_message(message, task.context_id, task.id) for message in kept]
@@ -278,6 +278,5 @@ def add_metadata(shown: JsonObject, metadata: JsonObject | None, told: JsonObjec
 
 
 def _status_of(task: Task) -> JsonObject:
-    said = None if says_again(task, task.status_message) else task.status_message
-    now = StatusChanged(at=task.updated_at, state=task.state, message=said, failure=task.failure)
+    now = StatusChanged(at=task.updated_at, state=task.state, message=task.status_message, failure=task.failure)
     return wire_status(task.id, task.context_id, now)

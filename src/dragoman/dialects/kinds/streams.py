@@ -3,8 +3,8 @@
     task · status-update · artifact-update · … · status-update with `final`
 
 What an agent says beside its work is a status-update with its words: a bare message in a stream would end it. An answer
-that stands only in words is shown as an artifact before the end, for that is where callers look. How a task and the
-words of a status look, and what stands around each object, is each dialect's own.
+that stands only in words is shown as an artifact before the end, for that is where callers look, and the end does not
+say it again. How a task and the words of a status look, and what stands around each object, is each dialect's own.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from dragoman.model.content import Artifact, Message, Role
 from dragoman.model.errors import DragomanError
 from dragoman.model.events import ArtifactChunk, Happened, Logged, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.json import Json, JsonObject
-from dragoman.model.lifecycle import artifacts_of
+from dragoman.model.lifecycle import artifacts_of, says_again
 from dragoman.model.states import TaskState
 from dragoman.model.task import Ended, Snapshot, StreamItem, Task
 
@@ -65,7 +65,10 @@ class KindFrames:
                 self._meet(task)
                 found = artifacts_of(task)
                 made = () if found is task.artifacts else found
-                return self._framed([*(self._artifact(each) for each in made), self._last(task)], seq)
+                last = self._last(task)
+                if says_again(task, task.status_message):
+                    last["status"].pop("message", None)
+                return self._framed([*(self._artifact(each) for each in made), last], seq)
             case Happened(seq=seq, event=event):
                 told = self._event(event)
                 return b"" if told is None else self._framed([told], seq)

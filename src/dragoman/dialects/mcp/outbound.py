@@ -54,6 +54,7 @@ CLIENT: Final[JsonObject] = {"name": "dragoman", "version": "1.0.0"}  # of how i
 _SENDING: Final = frozenset({Verb.SEND, Verb.STREAM})
 _KEPT: Final[dict[int, type[DragomanError]]] = {-32602: InputRefused}
 _EVENT_BYTES: Final = 64 * 1024 * 1024  # of an answer that is there as a whole: its size was judged when it came
+_LARGEST: Final = 1e15  # of what progress is counted in
 _SHOWN: Final = 4000  # of the words with which a tool failed
 _decode = msgspec.json.Decoder().decode
 
@@ -200,7 +201,10 @@ def progressed(params: JsonObject, at: datetime) -> StatusChanged:
 
 
 def _number(value: Json) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A number that can be reckoned with; JSON has larger ones."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _LARGEST:
+        return None
+    return float(value)
 
 
 def _error_of(error: RpcError) -> DragomanError:

@@ -12,12 +12,13 @@ in: pass CancelledError on, and let `in_thread` wait for what cannot be stopped.
 import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Callable
-from typing import Literal, ParamSpec, Protocol, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Literal, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
 from dragoman.model.json import JsonObject
-from dragoman.sdk.content import File, Message
+from dragoman.sdk.content import Data, File, Message, Text
 from dragoman.sdk.work.context import Context
 from dragoman.sdk.work.questions import words_of
 
@@ -26,6 +27,9 @@ ConversationKey = tuple[str, str]  # whose conversation it is, and its id: two c
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+# Apart from the loop's own, which looks up names: what blocks here keeps no connection waiting.
+_THREADS: Final = ThreadPoolExecutor(32, thread_name_prefix="dragoman-wrapped")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +51,14 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What was said in words: its text, the text of its only field, else its JSON."""
-        return words_of(self.message)
+        """What was said in words: its text, and data beside it as JSON; of data alone its only text, else its JSON."""
+        parts = self.message.parts
+        if not self.message.text or not any(isinstance(part, Data) for part in parts):
+            return words_of(self.message)
+        said = (part for part in parts if not isinstance(part, File))
+        return "\n".join(
+            part.text if isinstance(part, Text) else msgspec.json.encode(part.value).decode() for part in said
+        )
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -137,7 +147,14 @@ async def in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
     so that an object is free again when its lock is.
     """
     context = contextvars.copy_context()
-    running = asyncio.get_running_loop().run_in_executor(None, lambda: context.run(function, *args, **kwargs))
+
+    def call() -> R:
+        try:
+            return context.run(function, *args, **kwargs)
+        except StopIteration as error:  # It would be lost on the way out of the thread.
+            raise RuntimeError("StopIteration") from error
+
+    running = asyncio.get_running_loop().run_in_executor(_THREADS, call)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

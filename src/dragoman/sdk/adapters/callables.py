@@ -6,7 +6,7 @@ skill's input, by their types. Parameters annotated `Context` and `Message` are 
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any, Final, cast
 
 from dragoman.sdk.adapters.adapter import Answer, Chunk, Made, Offer, Options, Piece, Turn, Wrapped, in_thread
@@ -60,8 +60,9 @@ class _Callee:
         if isinstance(value, Iterator):
             value = _drawn(cast("Iterator[object]", value))
         if isinstance(value, AsyncIterator):
-            async for piece in _streamed(cast("AsyncIterator[object]", value)):
-                yield piece
+            async with aclosing(_streamed(cast("AsyncIterator[object]", value))) as pieces:
+                async for piece in pieces:
+                    yield piece
         else:
             yield Answer(value)
 
@@ -77,7 +78,7 @@ async def _drawn(values: Iterator[object]) -> AsyncIterator[object]:
         yield value
 
 
-async def _streamed(values: AsyncIterator[object]) -> AsyncIterator[Piece]:
+async def _streamed(values: AsyncIterator[object]) -> AsyncGenerator[Piece]:
     """Words as they come; a last value that is something else is the answer, those before it are parts beside it."""
     held: object = None
     parts = 0

@@ -182,8 +182,9 @@ def _usage(event: Any) -> Usage:
 
 def _answer(event: Any) -> object:
     """What an event answers with: the output of a node, else its words and files. None: it is on the way to it."""
-    if event.output is not None:
-        return event.output
+    output = getattr(event, "output", None)  # there are none before version 2
+    if output is not None:
+        return output
     if not event.is_final_response():
         return None
     files = [_inline(part, part.inline_data.display_name) for part in _parts(event) if part.inline_data is not None]

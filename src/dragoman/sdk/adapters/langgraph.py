@@ -7,7 +7,8 @@ is a question to the caller. Nodes written as plain functions run in threads of 
 
 import importlib
 from base64 import b64encode
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing
 from typing import Any, Final, cast
 
 import msgspec
@@ -63,11 +64,12 @@ class _Graph:
         said: JsonObject = {"role": "user", "content": _content(turn), "id": turn.ctx.call_id}
         before = [] if self._keeps else self._histories.of(turn, _message)
         state: Json = None
-        async for piece in self._run(turn, {MESSAGES: [*before, said]}):
-            if isinstance(piece, Answer):
-                state = piece.value
-            else:
-                yield piece
+        async with aclosing(self._run(turn, {MESSAGES: [*before, said]})) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Answer):
+                    state = piece.value
+                else:
+                    yield piece
         messages: list[Any] = list(state[MESSAGES]) if is_object(state) and MESSAGES in state else []
         if not self._keeps:
             self._histories.add(turn, before, messages[len(before) :])
@@ -79,24 +81,26 @@ class _Graph:
 
     async def work(self, turn: Turn) -> AsyncIterator[Piece]:
         """Let it work on an input; its last state is the answer."""
-        async for piece in self._run(turn, turn.input):
-            if not isinstance(piece, Chunk):  # What a model says on the way is no part of a state.
-                yield piece
+        async with aclosing(self._run(turn, turn.input)) as pieces:
+            async for piece in pieces:
+                if not isinstance(piece, Chunk):  # What a model says on the way is no part of a state.
+                    yield piece
 
-    async def _run(self, turn: Turn, given: object) -> AsyncIterator[Piece]:
+    async def _run(self, turn: Turn, given: object) -> AsyncGenerator[Piece]:
         """One run, with as many questions as it has; its last state is the answer."""
         config = {"configurable": {"thread_id": "/".join(turn.conversation)}}
         while True:
             state: Json = None
             try:
-                async for mode, told in self._graph.astream(given, config, stream_mode=_MODES):
-                    if mode == "values":
-                        state = told
-                    else:
-                        for piece in _pieces(told[0]):
-                            yield piece
-            except Exception as error:
-                raise _in_words(error) from error
+                async with aclosing(self._graph.astream(given, config, stream_mode=_MODES)) as events:
+                    async for mode, told in events:
+                        if mode == "values":
+                            state = told
+                        else:
+                            for piece in _pieces(told[0]):
+                                yield piece
+            except _langgraph("errors").GraphRecursionError as error:
+                raise AgentError("The graph took more steps than it may without an end.") from error
             interrupts: Iterable[Any] = state.get(INTERRUPTED, ()) if is_object(state) else ()
             if not interrupts:
                 yield Answer(state)
@@ -169,12 +173,6 @@ def _block(file: File) -> JsonObject:
 
 def _message(is_user: bool, text: str) -> JsonObject:
     return {"role": "user" if is_user else "assistant", "content": text}
-
-
-def _in_words(error: Exception) -> Exception:
-    """An error of the graph itself is told to the caller; of any other only its name is."""
-    stopped = _langgraph("errors").GraphRecursionError
-    return AgentError("The graph took more steps than it may without an end.") if isinstance(error, stopped) else error
 
 
 def _langgraph(module: str) -> Any:

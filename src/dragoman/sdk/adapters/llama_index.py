@@ -79,8 +79,9 @@ class _Workflow:
         talk.begun = True
         try:
             async for event in handler.stream_events():
-                async for piece in self._told(event, handler, turn):
-                    yield piece
+                async with contextlib.aclosing(self._told(event, handler, turn)) as pieces:
+                    async for piece in pieces:
+                        yield piece
             result = await handler
             talk.memory = await handler.ctx.store.get("memory", default=None)
             yield Answer(self._result(result))
@@ -92,7 +93,7 @@ class _Workflow:
             if not handler.is_done():
                 await handler.cancel_run()
 
-    async def _told(self, event: Any, handler: Any, turn: Turn) -> AsyncIterator[Piece]:
+    async def _told(self, event: Any, handler: Any, turn: Turn) -> AsyncGenerator[Piece]:
         if isinstance(event, self._events.InputRequiredEvent):
             asked = _fields(event)
             said = await turn.ctx.ask(str(asked.pop("prefix", None) or "The workflow needs an answer."))

@@ -50,11 +50,12 @@ class _Talker:
                 async for event in running.stream_events():
                     if self._says_words and (text := _text(event)):
                         yield Chunk(text)
-            except asyncio.CancelledError:
-                await _stopped(running)
-                raise
             except agents.AgentsException as error:
-                raise _in_words(error, agents, turn) from error
+                _tell(error, agents, turn)
+                raise
+            finally:
+                if not running.is_complete:
+                    await _stopped(running)
             if not running.interruptions:
                 break
             given = await _approved(running, turn)
@@ -84,17 +85,17 @@ async def _approved(running: Any, turn: Turn) -> object:
     return state
 
 
-def _in_words(error: Exception, agents: Any, turn: Turn) -> Exception:
-    """What the runner itself found is told; of any other error only its name is. Refuses what a guardrail stopped."""
+def _tell(error: Exception, agents: Any, turn: Turn) -> None:
+    """Say in words what the runner itself found. Refuses what a guardrail stopped; raises AgentError."""
     match error:
         case agents.InputGuardrailTripwireTriggered():
             turn.ctx.refuse("The agent's guardrail does not let this through.")
         case agents.OutputGuardrailTripwireTriggered():
-            return AgentError("The agent's guardrail held its answer back.")
+            raise AgentError("The agent's guardrail held its answer back.") from error
         case agents.MaxTurnsExceeded():
-            return AgentError("The agent took more turns than it may without an answer.")
+            raise AgentError("The agent took more turns than it may without an answer.") from error
         case _:
-            return error
+            pass  # Its own words may hold secrets.
 
 
 def _text(event: Any) -> str:

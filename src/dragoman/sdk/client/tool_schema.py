@@ -59,14 +59,14 @@ class Takes(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def content(self, given: JsonObject) -> tuple[JsonObject | None, str | Data | None]:
-        """What a call says to the skill: its input or, where that is no object, a message."""
-        match self.form:
-            case Form.OBJECT:
-                value: Json = given
-            case Form.INSIDE:
-                value = given.get(INPUT, {})
-            case Form.WORDS:
-                value = given.get(MESSAGE, "")
+        """What a call says to the skill: its input or, where that is no object, a message. Raises InputRefused."""
+        value: Json = given
+        if self.form is Form.INSIDE:
+            value = given.get(INPUT, given)
+        elif self.form is Form.WORDS:
+            if not given:
+                raise InputRefused(f"{MESSAGE}: required", errors=[{"path": MESSAGE, "message": "required"}])
+            value = given.get(MESSAGE, given)  # A model that knows the agent may say what it takes all the same.
         if is_object(value):
             return value, None
         return None, value if isinstance(value, str) else Data(value)
