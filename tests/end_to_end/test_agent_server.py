@@ -111,7 +111,8 @@ def test_the_agent_is_an_application_for_other_servers(tmp_path: Path, auth: str
     server = PlainUvicorn(tmp_path / "data", auth=auth)
     server.start({"DRAGOMAN_DATA": str(tmp_path), "DRAGOMAN_PORT": str(server.port), "DRAGOMAN_AUTH": auth})
     try:
-        assert server.get("/.well-known/agent-card.json").json["url"] == f"http://localhost:{server.port}/"
+        named = {"Host": f"localhost:{server.port}"}
+        assert server.get("/.well-known/agent-card.json", named).json["url"] == f"http://localhost:{server.port}/"
         assert server.call("add", {"a": 1, "b": 1}).json["result"] == {"sum": 2}
         nobody = {"Authorization": ""}
         status = server.post("/platform/", {"skill": "add", "input": {"a": 1}}, nobody).status

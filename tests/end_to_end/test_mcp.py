@@ -105,7 +105,7 @@ def test_names_that_do_not_fit_are_changed_and_found_again(hub: HubProcess, agen
 
 
 def test_a_long_list_comes_in_pages(hub: HubProcess, agent: PlatformAgent) -> None:
-    mine = {f"{join(hub, agent)['id']}__echo" for _ in range(55)}
+    mine = {f"{join(hub, agent)['id']}__echo" for _ in range(51)}
     client = McpClient(hub)
     assert "nextCursor" in client.result("tools/list")
     assert mine <= client.tools().keys()
@@ -267,7 +267,7 @@ def test_a_revision_that_nobody_speaks_is_met_with_those_that_are(hub: HubProces
 
 def test_who_has_no_key_sees_and_uses_open_agents_alone(tmp_path: Path, agent: PlatformAgent) -> None:
     with running_hub(tmp_path / "data") as hub:
-        closed = join(hub, agent)["id"]
+        closed = join(hub, agent, skills=[{"name": "echo", "description": "Takes words"}])["id"]
         nobody = {"Authorization": ""}
         for method in ("initialize", "ping", "tools/list", "tools/call"):
             params = {"protocolVersion": SESSIONS, "name": f"{closed}__echo"}
@@ -287,7 +287,8 @@ def test_who_has_no_key_sees_and_uses_open_agents_alone(tmp_path: Path, agent: P
 
 
 def test_a_key_lists_and_calls_what_it_may_use_in_its_own_tenant(hub: HubProcess, agent: PlatformAgent) -> None:
-    mine = join(hub, agent, skills=[skill("a"), skill("b")])["id"]
+    anybodys: dict[str, Any] = {"type": "bearer", "scopes_required": []}
+    mine = join(hub, agent, skills=[skill("a"), skill("b")], authentication=anybodys)["id"]
     narrow = McpClient(hub, token=hub.new_key("a2a:call", allow=[f"{mine}:a"]))
     assert [name for name in narrow.tools() if name.startswith(mine)] == [f"{mine}__a"]
     assert narrow.call(f"{mine}__a", {})["isError"] is False

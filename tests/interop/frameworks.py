@@ -43,11 +43,11 @@ def _framework(package: str, short: str, side: str, path: str = "") -> Framework
 SERVERS: Final = (
     Framework(package="a2a-sdk", peer="a2a-1.3.0", program="echo_agent.py", answer=""),
     Framework(package="a2a-sdk", peer="a2a-0.3.26", program="echo_agent_v03.py", answer=""),
-    _framework("fasta2a", "pydantic-ai", "agent"),
+    _framework("pydantic-ai-slim", "pydantic-ai", "agent"),
     _framework("google-adk", "google-adk", "agent"),
     _framework("strands-agents", "strands", "agent"),
     _framework("ag2", "ag2", "agent"),
-    _framework("agent-framework-a2a", "agent-framework", "agent"),
+    _framework("agent-framework-core", "agent-framework", "agent"),
     _framework("beeai-framework", "beeai", "agent"),
     _framework("python-a2a", "python-a2a", "agent"),
     _framework("crewai", "crewai", "agent"),
@@ -60,6 +60,6 @@ CLIENTS: Final = (
     _framework("google-adk", "google-adk", "client"),
     _framework("strands-agents", "strands", "client"),
     _framework("ag2", "ag2", "client"),
-    _framework("agent-framework-a2a", "agent-framework", "client"),
+    _framework("agent-framework-core", "agent-framework", "client"),
     _framework("beeai-framework", "beeai", "client"),
 )

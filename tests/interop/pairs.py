@@ -36,7 +36,7 @@ class Clients:
 def fault_in(said: Mapping[str, Any], server: Framework, text: str) -> str:
     """What is wrong with what a client said: it must be the agent's answer, whole, and once."""
     if "error" in said:
-        return _ADDRESS.sub("URL", said["error"])[:LONGEST]
+        return _ADDRESS.sub("URL", said["error"]).partition(" For more information")[0][:LONGEST].strip()
     understood: str = said["text"]
     if not understood.strip():
         return "an empty answer"

@@ -31,9 +31,12 @@ Not measured: files, questions and answers, cancelling, push, authentication, bi
 of other languages. Those are tested with the A2A SDKs, with stubs of what these frameworks do on the wire
 (`tests/support/quirks`), and in TypeScript.
 
+pydantic-ai is served by fasta2a, whose client stands for it. google-adk's client is read as its documentation shows,
+piece by piece; its own session keeps no more than the last piece of a streamed artifact, with a hub and without.
+
 LangGraph, CrewAI and python-a2a are here as agents alone. `langgraph dev` has no client. python-a2a's client has a
 format of its own that is no version of A2A. CrewAI's adds up every text that it hears, with a space between the pieces
-of a stream; it gets its answers through the hub, but not as they were said.
+of a stream: it gets its answers through the hub, but not always as they were said.
 """
 
 Note = Callable[[Framework, Framework, str, str], None]

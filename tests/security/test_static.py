@@ -316,4 +316,4 @@ def test_every_name_under_which_a_url_comes_in_is_attacked() -> None:
             for node in nodes:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and URL_NAME.fullmatch(node.value):
                     found.add(node.value)
-    assert found - known == set()
+    assert {name for name in found - known if not name.startswith("_")} == set()

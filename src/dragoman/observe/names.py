@@ -236,6 +236,7 @@ ERRORS: Final = frozenset(
         "The store could not be closed tidily; nothing that was acknowledged is lost.",
         "The store could not roll back.",
         "a call broke inside the hub",
+        "a call that ended was not noted",
         "a connection broke inside the hub",
         "a job broke",
         "a notice broke",

@@ -30,6 +30,7 @@ from dragoman.hub.card_trust import CardJudge
 from dragoman.hub.carry import Carrier, Spawn
 from dragoman.hub.durations import Estimates
 from dragoman.hub.earlier import Earlier
+from dragoman.hub.endings import Endings
 from dragoman.hub.figures import Figures
 from dragoman.hub.files import Files
 from dragoman.hub.flow.breakers import Breakers
@@ -325,8 +326,7 @@ async def build(
             figures.ended(task)
             spending.ended(task)
 
-    # A turn later: the caller's answer leaves before its line is made.
-    ended = partial(asyncio.get_running_loop().call_soon, noted)
+    ended = Endings(soon=asyncio.get_running_loop().call_soon, noted=noted).ended
     carrier = Carrier(
         courier=courier,
         tasks=tasks,

@@ -27,7 +27,7 @@ from dragoman.dialects.kinds import (
     send_task,
     shown_push,
 )
-from dragoman.dialects.official_card import V03, card_reply, hub_as_seen, write_v03_card
+from dragoman.dialects.official_card import V03, card_reply, place_seen, write_v03_card
 from dragoman.dialects.sse import last_seen
 from dragoman.model.answers import Accepted, Answer, CallbackList, Card, Done
 from dragoman.model.callbacks import Callback
@@ -123,7 +123,7 @@ class V03Exchange(msgspec.Struct, frozen=True):
         if self.request.route != CARD:
             # Who asks here has proved himself, and there is no more to show him than everybody sees.
             return self.refuse(NoExtendedCard() if agent.card.extended else NotSupported("There is no extended card."))
-        place = place_of(answer, hub_as_seen(self.request), V03)
+        place = place_seen(self.request, place_of(answer, self.request.hub, V03))
         return card_reply(self.request, write_v03_card(agent, place), agent.updated_at, answer.signer)
 
 

@@ -25,7 +25,7 @@ from dragoman.dialects.a2a_v03.version import extensions_of, require_version
 from dragoman.dialects.dialect import Level, Route, Streaming, in_mount, place_of, unasked
 from dragoman.dialects.jsonrpc import bad_field
 from dragoman.dialects.kinds import KindFrames, SendShape, bad_param, send_task
-from dragoman.dialects.official_card import V03, card_reply, hub_as_seen, write_v03_card
+from dragoman.dialects.official_card import V03, card_reply, place_seen, write_v03_card
 from dragoman.dialects.protojson import camelled
 from dragoman.dialects.refusals import JSON_HEADERS
 from dragoman.dialects.shapes import may_hold_doubles, whole_numbers
@@ -133,7 +133,8 @@ class RestExchange(msgspec.Struct, frozen=True):
         return _json({"task": shown} if self.request.route == _SEND else shown)
 
     def _card(self, answer: Card) -> HttpReply:
-        place = place_of(answer, hub_as_seen(self.request), V03 if in_mount(self.request, V03) else "")
+        mount = V03 if in_mount(self.request, V03) else ""
+        place = place_seen(self.request, place_of(answer, self.request.hub, mount))
         return card_reply(self.request, write_v03_card(answer.agent, place), answer.agent.updated_at, answer.signer)
 
 

@@ -5,7 +5,7 @@ from dragoman.dialects.a2a_v10.version import speaks_v10
 from dragoman.dialects.a2a_v10.view import View, page_token
 from dragoman.dialects.a2a_v10.wire import wire_message, wire_task
 from dragoman.dialects.dialect import place_of, unasked
-from dragoman.dialects.official_card import V10, card_reply, hub_as_seen, signed_card, write_merged_card, write_v10_card
+from dragoman.dialects.official_card import V10, card_reply, place_seen, signed_card, write_merged_card, write_v10_card
 from dragoman.model.answers import Accepted, Answer, CallbackList, Card, Done, TaskPage
 from dragoman.model.callbacks import Callback
 from dragoman.model.errors import NoExtendedCard, NotSupported
@@ -41,7 +41,7 @@ def result_of(answer: Answer, view: View, hub_url: str) -> JsonObject:
 
 def public_card(request: HttpRequest, answer: Card) -> HttpReply:
     """The card for everybody: of 1.0 alone for those who say that they speak it, else of both versions."""
-    place = place_of(answer, hub_as_seen(request))
+    place = place_seen(request, place_of(answer, request.hub))
     shown = write_v10_card(answer.agent, place) if speaks_v10(request) else write_merged_card(answer.agent, place)
     return card_reply(request, shown, answer.agent.updated_at, answer.signer)
 

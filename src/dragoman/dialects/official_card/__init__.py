@@ -15,7 +15,7 @@ from dragoman.dialects.official_card.reading import (
     read_v03_card,
     read_v10_card,
 )
-from dragoman.dialects.official_card.serving import card_reply, hub_as_seen, signed_card
+from dragoman.dialects.official_card.serving import card_reply, place_seen, signed_card
 from dragoman.dialects.official_card.signed_form import v03_signed_forms, v10_signed_forms
 from dragoman.dialects.official_card.writing import OFFERED, write_merged_card, write_v03_card, write_v10_card
 
@@ -26,9 +26,9 @@ __all__ = [
     "V10",
     "card_reply",
     "features_of",
-    "hub_as_seen",
     "owns_v03_card",
     "owns_v10_card",
+    "place_seen",
     "read_skills",
     "read_v03_card",
     "read_v10_card",

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from dragoman.dialects.dialect import Place
 from dragoman.dialects.official_card.signed_form import SIGNATURES, signing_forms
 from dragoman.model.answers import SignsCards
 from dragoman.model.http import JSON_TYPE, HttpReply, HttpRequest
@@ -39,16 +40,17 @@ def card_reply(
     return HttpReply(status=200, headers={b"content-type": JSON_TYPE, **headers}, body=body)
 
 
-def hub_as_seen(request: HttpRequest) -> str:
-    """The hub's address with the name that the caller has for it, where both are names of this machine.
+def place_seen(request: HttpRequest, place: Place) -> Place:
+    """Where an agent is called, with the name that the caller has for the hub, where both are names of this machine.
 
-    Some clients take a card only if it names the origin that it came from.
+    Some clients take a card only if the address in it has the origin that it came from. Who the hub is (where its
+    tokens and keys come from) does not depend on how it is asked.
     """
     scheme, _, rest = request.hub.partition("://")
     own, seen = _name_in(rest.partition("/")[0]), _name_in(request.headers.get(b"host", b"").decode("ascii", "replace"))
-    if own in _LOOPBACK and seen in _LOOPBACK:
-        return f"{scheme}://{seen}{rest[len(own) :]}"
-    return request.hub
+    if own == seen or own not in _LOOPBACK or seen not in _LOOPBACK:
+        return place
+    return msgspec.structs.replace(place, base_url=f"{scheme}://{seen}{place.base_url.partition('://')[2][len(own) :]}")
 
 
 def signed_card(shown: JsonObject, signer: SignsCards | None) -> JsonObject:

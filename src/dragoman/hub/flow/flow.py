@@ -50,8 +50,8 @@ class Flow:
             self._breakers.refuse(agent)
             self.gate.refuse(caller, agent, endpoint, asked, deadline, skill)
         self._limits.take(None if step else caller, None if asked.then else agent, task_id)
-        later = durable or asked.wait is Wait.NONE or asked.idempotency_key is not None or asked.request_joins
-        if later and asked.continues is None and not asked.then:
+        joins = asked.idempotency_key is not None or (asked.request_id is not None and asked.request_joins)
+        if (joins or durable or asked.wait is Wait.NONE) and asked.continues is None and not asked.then:
             self.gate.reserve(caller, agent, endpoint, asked, task_id)
 
     def given_up(self, call: AdmittedCall, *, step: bool = False) -> None:
