@@ -63,12 +63,14 @@ def command(
     # asyncio and the client take longer to import than --help takes to show.
     import asyncio
 
+    from dragoman.cli.calls.interrupts import Interrupts
     from dragoman.ports.clock import SystemClock
 
-    shown = Shown(output, SystemClock())
+    clock = SystemClock()
+    shown = Shown(output, clock)
     tail = Tail(hub, output, shown, {name: value for name, value in query.items() if value})
     try:
-        asyncio.run(tail.follow())
+        asyncio.run(Interrupts(clock).carry(tail.follow(), _nothing))
     except KeyboardInterrupt:
         shown.sum_up()
         return Exit.INTERRUPTED
@@ -185,6 +187,11 @@ class Tail:
                 self._last_id = event.id or self._last_id
                 if event.name == "call":
                     yield _object(event.data)
+
+
+async def _nothing() -> bool:
+    """There is nothing to cancel at the hub: it only told."""
+    return False
 
 
 def _object(data: bytes) -> JsonObject:
