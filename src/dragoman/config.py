@@ -100,6 +100,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     drain_s: Annotated[float, Meta(ge=0, le=3600)]
     queued_at_once: Count
     retries: Annotated[int, Meta(ge=0, le=3)]
+    breakers: bool
     per_agent: Count
     max_depth: Count
     per_conversation: Count

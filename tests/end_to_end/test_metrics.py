@@ -42,7 +42,9 @@ MODES: Final = {"sync": "", "async": "/async", "stream": "/stream"}
 @pytest.fixture(scope="module")
 def everyone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Everyone]:
     with ExitStack() as stack:
-        hub = stack.enter_context(running_hub(tmp_path_factory.mktemp("metrics") / "data"))
+        hub = stack.enter_context(
+            running_hub(tmp_path_factory.mktemp("metrics") / "data", environ={"DRAGOMAN_CALLS_BREAKERS": "true"})
+        )
         yield Everyone(hub, stack)
     assert tracebacks(hub) == []
 

@@ -169,7 +169,7 @@ def test_a_dead_agent_is_tried_four_times_and_then_the_call_fails() -> None:
 @pytest.mark.req("P-32")
 def test_nothing_is_tried_past_the_deadline() -> None:
     agent, clock = ScriptedAgent(TROUBLE), HurriedClock()
-    delivered(agent, clock, idempotent=True, timeout_s=2.5)
+    delivered(agent, clock, idempotent=True, timeout_s=2.0)
     assert len(agent.requests) == 2
     agent, clock = ScriptedAgent(said(429, after=5)), HurriedClock()
     delivered(agent, clock, timeout_s=4.0)

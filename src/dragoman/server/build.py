@@ -160,6 +160,7 @@ async def build(
     )
     breakers = Breakers(
         clock=clock,
+        opens=settings.calls.breakers,
         p95_ms=lambda tenant, agent_id, skill: estimates.p95_ms(tenant, agent_id, skill),
         listeners=(metrics.attempted, lambda call, outcome, _took_s, _again: health_checks.attempted(call, outcome)),
     )

@@ -55,7 +55,8 @@ class Target:
 class Breakers:
     """The breakers of this process; told of every attempt, and tells the other `listeners`."""
 
-    def __init__(self, *, clock: Clock, p95_ms: Usual, listeners: Iterable[Listener] = ()) -> None:
+    def __init__(self, *, clock: Clock, p95_ms: Usual, listeners: Iterable[Listener] = (), opens: bool = True) -> None:
+        self._opens = opens  # False: whatever fails is called all the same
         self._clock = clock
         self._p95_ms = p95_ms
         self._listeners = tuple(listeners)
@@ -168,6 +169,8 @@ class Breakers:
         return target
 
     def _failed(self, call: AdmittedCall, outcome: AttemptOutcome, target: Target, now: float) -> None:
+        if not self._opens:
+            return
         self._heard_of(call.agent.uuid, target, now)
         target.why = outcome.value
         target.breaker.failed(call.task.id, now)

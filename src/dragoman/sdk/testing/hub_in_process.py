@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dragoman.sdk.agent.agent import Agent
 
 HOST: Final = "127.0.0.1"
+LATE_MS: Final = "60000"
 LEASE_S: Final = 86_400
 LEAVE_S: Final = 2.0  # for what runs when a test ends
 
@@ -113,8 +114,13 @@ async def hub_in_process() -> AsyncGenerator[HubInProcess]:
         stack.callback(lambda: [listener.close() for listener in listeners])
         port = port_of(listeners[0])
         # Its agents live as long as it does: however far a test moves the clock, none is taken for lost.
-        lease = {"DRAGOMAN_CONNECT_LEASE_S": str(LEASE_S)}
-        settings = load({"host": HOST, "port": str(port), "data": f"{folder}/data", "auth": "none"}, lease, None)
+        # And however slow the machine is that runs the tests, it takes every call.
+        patient = {
+            "DRAGOMAN_CONNECT_LEASE_S": str(LEASE_S),
+            "DRAGOMAN_PRESSURE_LAG_MS": LATE_MS,
+            "DRAGOMAN_PRESSURE_FULL_LAG_MS": LATE_MS,
+        }
+        settings = load({"host": HOST, "port": str(port), "data": f"{folder}/data", "auth": "none"}, patient, None)
         clock, bus, drain, hot_paths = MovedClock(), LocalBus(), Drain(), HotPaths()
         hub = HubInProcess(f"http://{HOST}:{port}", clock)
 
