@@ -25,7 +25,6 @@ PACKAGES: Final = (
     "uvicorn",
     "starlette",
     "jsonschema_rs",
-    "prometheus_client",
     "cryptography",
     "joserfc",
     "websockets",

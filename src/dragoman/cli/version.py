@@ -15,8 +15,7 @@ from dragoman.cli.table import show_facts
 
 # One package tells whether an extra is there.
 EXTRAS: Final = {
-    "hub": "uvicorn", "postgres": "asyncpg", "nats": "nats-py", "keyring": "keyring",
-    "mcp": "mcp", "grpc": "grpcio",
+    "hub": "uvicorn", "postgres": "asyncpg", "nats": "nats-py", "keyring": "keyring", "grpc": "grpcio",
 }  # fmt: skip
 HUB_S: Final = 2.0
 

@@ -5,21 +5,19 @@ were listed of late, or by listing them once more; what is remembered for that i
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import Final
 
 from dragoman.dialects.mcp.tools import tool_of
-from dragoman.hub.authorize import authorize_call
+from dragoman.hub.authorize import usable
 from dragoman.hub.handle import Hub
 from dragoman.hub.registry import Registry
 from dragoman.model.agent import Agent, AgentStatus, Skill
 from dragoman.model.answers import AgentPage
 from dragoman.model.call import Arrival, Caller
-from dragoman.model.errors import AgentNotFound, NotAuthenticated, NotAuthorized
+from dragoman.model.errors import AgentNotFound, NotAuthenticated
 from dragoman.model.json import JsonObject
 from dragoman.model.operations import Discover
 from dragoman.model.tool_names import BETWEEN, tool_name
-from dragoman.security.scopes import CALL
 from dragoman.server.mcp.requests import UnknownTool
 
 AGENTS_A_PAGE: Final = 50
@@ -41,6 +39,8 @@ class Toolbox:
         assert isinstance(found, AgentPage)  # noqa: S101 - what is asked for
         tools: dict[str, JsonObject] = {}
         for agent in found.agents:
+            if agent.status is not AgentStatus.ACTIVE:
+                continue
             for skill in usable(caller, agent):
                 tool = tool_of(agent, skill)
                 name = tool["name"]
@@ -85,18 +85,6 @@ class Toolbox:
         self._known.move_to_end((tenant, name))
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
-
-
-def usable(caller: Caller, agent: Agent) -> Iterator[Skill]:
-    """The skills of an agent that the caller may use now."""
-    if agent.status is not AgentStatus.ACTIVE or not (caller.anonymous or CALL in caller.scopes):
-        return
-    for skill in agent.card.skills:
-        try:
-            authorize_call(caller, agent, skill)
-        except (NotAuthenticated, NotAuthorized):
-            continue
-        yield skill
 
 
 def _agent_in(name: str) -> str:
