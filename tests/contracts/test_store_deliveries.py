@@ -101,7 +101,7 @@ def test_a_notice_that_is_tried_again_keeps_its_place(store: Running, clock: Man
             again_at = clock.now() + timedelta(minutes=5)
             outcome = msgspec.structs.replace(came_to(clock, PENDING), again_at=again_at)
             assert await running.attempted(job, outcome)
-            assert await running.next_due() == again_at
+            assert await running.next_due(CALLBACKS) == again_at
             first = (await listed(running))[-1]
             assert (first.tries, first.answer, first.again_at) == (1, "HTTP 500", again_at)
         async with store() as running:

@@ -79,6 +79,26 @@ def test_a_job_due_later_waits_for_its_time(store: Running, clock: ManualClock) 
     run(scenario())
 
 
+def test_who_asks_for_one_queue_leaves_the_sleeping_jobs_of_the_others_to_those_who_wait_for_them(
+    store: Running, clock: ManualClock
+) -> None:
+    async def scenario() -> None:
+        async with store() as running:
+            owner = await running.begin_epoch("r")
+            task = new_task(clock)
+            await running.open(opening(task, durable=True))
+            due = clock.now() + timedelta(seconds=5)
+            later = NewJob(queue=CALLBACKS, payload=b"later", run_at=due)
+            await running.append(step(task, chunk(clock, "x"), jobs=[later]))
+            clock.advance(5)
+            await running.lease([CALLS], 10, owner)
+            assert (await running.next_due(CALLBACKS), await running.next_due(CALLS)) == (due, None)
+            assert [job.payload for job in await running.lease([CALLBACKS], 10, owner)] == [b"later"]
+            assert await running.next_due(CALLBACKS) is None
+
+    run(scenario())
+
+
 def test_a_new_life_takes_over_and_the_old_one_changes_nothing_more(store: Running, clock: ManualClock) -> None:
     async def scenario() -> None:
         async with store() as running:

@@ -11,6 +11,7 @@ import pytest
 
 from dragoman.delivery.notices import NOTICE_S
 from dragoman.hub.outbox import FAILING, WAITS_S
+from dragoman.ports.store import CALLBACKS
 from tests.contracts.manual_clock import ManualClock
 from tests.support.outbox import ALICE, Begin, Post, post_office, receiving
 from tests.support.planted import BUGS
@@ -35,7 +36,7 @@ async def exhaust(post: Post) -> list[float]:
     """Make every attempt there is; the waits between them."""
     await post.work()
     waits: list[float] = []
-    while await post.store.next_due() is not None:
+    while await post.store.next_due(CALLBACKS) is not None:
         waits.append(await post.pass_time())
     return waits
 

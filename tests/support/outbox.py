@@ -203,7 +203,7 @@ class Post:
 
     async def pass_time(self) -> float:
         """Go to the time of the next attempt, and make it; how many seconds that took."""
-        due = await self.store.next_due()
+        due = await self.store.next_due(CALLBACKS)
         assert due is not None
         wait_s = (due - self.steady.now()).total_seconds()
         self.clock.advance(wait_s)

@@ -99,7 +99,7 @@ class Worker:
 
     async def _nap(self) -> None:
         """Wait until somebody has something to do, or until the next job falls due."""
-        due = await self._store.next_due()
+        due = await self._store.next_due(self._queue)
         nap_s = LONGEST_NAP_S
         if due is not None and self._free > 0:
             nap_s = min(max(0.0, (due - self._clock.now()).total_seconds()), LONGEST_NAP_S)

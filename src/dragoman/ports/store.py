@@ -178,8 +178,8 @@ class Jobs(Protocol):
         """Give the job back for later; False if it was no longer ours."""
         ...
 
-    async def next_due(self) -> datetime | None:
-        """When the next sleeping job falls due, if one sleeps."""
+    async def next_due(self, queue: str) -> datetime | None:
+        """When the next sleeping job of this queue falls due, if one sleeps."""
         ...
 
     async def begin_epoch(self, replica: str) -> Owner:

@@ -35,9 +35,9 @@ def lease(connection: Connection, queues: Sequence[str], limit: int, owner: Owne
     """Claim the first due jobs of these queues by rank; none for an owner whose epoch has passed."""
     if number(connection, SQL["epoch_of"], (owner.replica,)) != owner.epoch:
         return []
-    connection.execute(SQL["wake_jobs"], (now,)).fetchall()
     waiting: list[_Waiting] = []
     for queue in dict.fromkeys(queues):
+        connection.execute(SQL["wake_jobs"], (queue, now)).fetchall()
         rows = connection.execute(SQL["waiting_jobs"], (queue, max(limit, 0))).fetchall()
         waiting += msgspec.convert(rows, list[_Waiting])
     return [_claim(connection, job.id, owner) for job in sorted(waiting)[: max(limit, 0)]]

@@ -182,14 +182,14 @@ UPDATE job SET replica = NULL, epoch = NULL WHERE replica = ?1 AND epoch < ?2;
 SELECT epoch FROM replica WHERE id = ?1;
 
 -- name: wake_jobs
--- Sleeping jobs whose time has come wait again.
+-- Sleeping jobs of one queue whose time has come wait again.
 UPDATE job SET run_at = NULL WHERE id IN (
-  SELECT id FROM job WHERE run_at <= ?1 AND run_at IS NOT NULL AND replica IS NULL
+  SELECT id FROM job WHERE queue = ?1 AND run_at <= ?2 AND run_at IS NOT NULL AND replica IS NULL
   ORDER BY run_at LIMIT 1000);
 
 -- name: next_due
--- When the next sleeping job falls due.
-SELECT run_at FROM job WHERE run_at IS NOT NULL AND replica IS NULL ORDER BY run_at LIMIT 1;
+-- When the next sleeping job of one queue falls due.
+SELECT run_at FROM job WHERE queue = ?1 AND run_at IS NOT NULL AND replica IS NULL ORDER BY run_at LIMIT 1;
 
 -- name: waiting_jobs
 -- The first jobs of one queue that nobody holds.

@@ -275,9 +275,9 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         due = codec.to_micros(run_at)
         return await self._file.write(lambda connection: jobs.retry(connection, job, due))
 
-    async def next_due(self) -> datetime | None:
-        """When the next sleeping job falls due, if one sleeps."""
-        due = await self._file.read(lambda connection: number(connection, SQL["next_due"]))
+    async def next_due(self, queue: str) -> datetime | None:
+        """When the next sleeping job of this queue falls due, if one sleeps."""
+        due = await self._file.read(lambda connection: number(connection, SQL["next_due"], (queue,)))
         return None if due is None else codec.from_micros(due)
 
     async def begin_epoch(self, replica: str) -> Owner:
