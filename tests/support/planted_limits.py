@@ -6,7 +6,7 @@ from datetime import datetime
 from dragoman.hub.carry import Carrier
 from dragoman.hub.flow import gate
 from dragoman.hub.flow.gate import Gate
-from dragoman.hub.flow.limits import Meters
+from dragoman.hub.flow.limits import Meter
 from dragoman.model.call import OpenedCall
 from dragoman.model.operations import Priority
 from dragoman.model.states import TaskState
@@ -18,12 +18,12 @@ LATER_S = 0.05
 
 def meter_taken_later(_: int) -> None:
     """A meter is looked at, and taken from only after others had their turn."""
-    take = Meters.take
+    take = Meter.take
 
-    def later(self: Meters, name: str, limit: int, now_ns: int) -> None:
-        asyncio.get_running_loop().call_later(LATER_S, take, self, name, limit, now_ns)
+    def later(self: Meter, now_ns: int) -> None:
+        asyncio.get_running_loop().call_later(LATER_S, take, self, now_ns)
 
-    put_in_place(Meters, "take", later)
+    put_in_place(Meter, "take", later)
 
 
 def failed_calls_keep_their_permit(_: int) -> None:

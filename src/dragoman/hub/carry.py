@@ -68,6 +68,7 @@ class Carrier:
         self._bus = bus
         self._clock = clock
         self._spawn = spawn
+        self._loop = asyncio.get_running_loop()  # Kept: to ask for it is a system call each time.
         self._flow = flow
         self._resting = resting  # gives way to others while a call only waits for what its target reports
         self._ended = ended
@@ -90,7 +91,7 @@ class Carrier:
         entered = None if task.id in self._carrying else self._flow.enter(opened, sent=was_sent)
         permit, waiting = (entered, None) if isinstance(entered, Permit) else (None, entered)
         reached = was_sent
-        carrying = self._carrying[task.id] = asyncio.current_task()
+        carrying = self._carrying[task.id] = asyncio.current_task(self._loop)
         IN_CALL.set(task)
         try:
             if waiting is not None:

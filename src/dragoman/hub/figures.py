@@ -1,8 +1,9 @@
 """How agents do: what their calls and health checks came to, over the last hour by skill and over a day in all.
 
-    a call ends ──► a window in memory, and a row that is not written yet
-                       │                     │ every 10 s, and at the end: added to the minute's row on disk
-    routing, health ◄──┘                     └──► rating, p95, availability of the agents that had calls
+    a call ends ──► a count of its minute ──► windows in memory, when somebody looks at them
+                       │                           └──► routing, health
+                       └── every 10 s, and at the end: added to the minute's row on disk
+                                                   └──► rating, p95, availability of the agents that had calls
 
 Memory holds what the store holds, and what is not written yet: an agent that is not at hand is read when it is needed.
 A crash loses the last seconds of this. Does not keep single calls, and does not judge: `model/figures.py` does.
@@ -44,12 +45,13 @@ MOST_UNWRITTEN: Final = 20_000  # rows; what comes while the disk takes none bey
 UNKNOWN: Final = SkillFigures()
 
 Key = tuple[str, str]  # tenant, agent
-_Row = tuple[str, str, str, int, Outcome]  # tenant, agent, skill, minute, outcome
+_Of = tuple[str, int, Outcome]  # skill, minute, outcome: what is counted together
+_Row = tuple[Key, _Of]
 
 
 @final
-class _Unwritten:
-    """What a minute's row grows by at the next writing."""
+class _Count:
+    """Calls, or checks, of one agent that are counted together."""
 
     __slots__ = ("buckets", "count", "sum_ms")
 
@@ -58,32 +60,46 @@ class _Unwritten:
         self.sum_ms = 0
         self.buckets = [0] * BUCKETS
 
+    def add(self, other: "_Count") -> None:
+        """Add all of another."""
+        self.count += other.count
+        self.sum_ms += other.sum_ms
+        self.buckets = [one + another for one, another in zip(self.buckets, other.buckets, strict=True)]
+
 
 @final
 class _Known:
     """What is at hand of one agent, and whether what is on disk is in it."""
 
-    __slots__ = ("day", "failures", "heard", "is_whole", "seen_at", "skills")
+    __slots__ = ("_skills", "day", "failures", "fresh", "heard", "is_whole", "seen_at")
 
     def __init__(self) -> None:
+        self.fresh: dict[_Of, _Count] = {}  # what is in no window yet, nor in a row
         self.failures = 0  # since it is at hand
         self.day = Window(DAY, HOUR)
-        self.skills: dict[str, Window] = {}
+        self._skills: dict[str, Window] = {}
         self.heard: float | None = None  # monotonic: when it last answered a call or a check
         self.seen_at: datetime | None = None
         self.is_whole = False
 
     def hour(self, skill: str) -> Window | None:
-        """The window of one skill; None where too many are counted already."""
-        window = self.skills.get(skill)
-        if window is None and len(self.skills) < MOST_SKILLS:
-            window = self.skills[skill] = Window(HOUR, SLOT)
-        return window
+        """The window of one skill, if it had calls."""
+        return self._skills.get(skill)
+
+    def add(self, skill: str, minute: int, counted: Counted, *, lately: bool = True) -> None:
+        """Add to the windows; to that of the skill, too, where it is of late, and not one too many."""
+        self.day.at(minute).add(counted)
+        if lately and counted.outcome is not Outcome.UP and counted.outcome is not Outcome.DOWN:
+            window = self._skills.get(skill)
+            if window is None and len(self._skills) < MOST_SKILLS:
+                window = self._skills[skill] = Window(HOUR, SLOT)
+            if window is not None:
+                window.at(minute).add(counted)
 
     def clear(self) -> None:
         """Forget what was counted."""
         self.day.clear()
-        self.skills.clear()
+        self._skills.clear()
 
 
 class Figures:
@@ -104,7 +120,7 @@ class Figures:
         self._changed = changed  # told of agents whose stored figures are others now
         self._most_agents = most_agents
         self._known: OrderedDict[Key, _Known] = OrderedDict()
-        self._unwritten: dict[_Row, _Unwritten] = {}
+        self._unwritten: dict[_Row, _Count] = {}
         self._moved: set[Key] = set()  # agents with something new since the last writing
         # Reading and writing take turns: what is read has everything that was written, and nothing of what was not.
         self._turn = asyncio.Lock()
@@ -126,13 +142,11 @@ class Figures:
 
     def checked(self, tenant: str, agent_id: str, *, answered: bool) -> None:
         """Count one health check. Checks are added up by the hour: there is one every few seconds of every agent."""
-        known, now = self._at_hand((tenant, agent_id)), self._clock.now()
-        outcome = Outcome.UP if answered else Outcome.DOWN
-        minute = _minute(now)
-        known.day.at(minute).count(outcome)
+        key, now = (tenant, agent_id), self._clock.now()
+        known, outcome = self._at_hand(key), Outcome.UP if answered else Outcome.DOWN
         if answered:
             known.heard, known.seen_at = self._clock.monotonic(), now
-        self._note((tenant, agent_id, "", minute // HOUR * HOUR, outcome), 0)
+        self._fresh(key, known, ("", _minute(now) // HOUR * HOUR, outcome)).count += 1
 
     def heard(self, tenant: str, agent_id: str) -> float | None:
         """When an agent last answered a call or a check, by the clock that never jumps; None where that is unknown."""
@@ -146,8 +160,7 @@ class Figures:
 
     def of_skill(self, tenant: str, agent_id: str, skill: str) -> SkillFigures:
         """How an agent did lately with one skill, by what is at hand (`have` sees to that)."""
-        known = self._known.get((tenant, agent_id))
-        window = None if known is None else known.skills.get(skill)
+        window = self._window(tenant, agent_id, skill)
         return UNKNOWN if window is None else figures_of(window.total(_minute(self._clock.now())))
 
     def failures(self, tenant: str, agent_id: str) -> int:
@@ -157,8 +170,7 @@ class Figures:
 
     def p95_ms(self, tenant: str, agent_id: str, skill: str) -> int | None:
         """What 95 of 100 calls of a skill took at most within the last hour; None where fewer than 20 completed."""
-        known = self._known.get((tenant, agent_id))
-        window = None if known is None else known.skills.get(skill)
+        window = self._window(tenant, agent_id, skill)
         if window is None:
             return None
         tally = window.total(_minute(self._clock.now()))
@@ -182,15 +194,16 @@ class Figures:
             moved, self._moved = self._moved, set()
             if not moved:
                 return
-            measured = [await self._measured(key) for key in moved]
-            rows, self._unwritten = self._unwritten, {}
+            rows: dict[_Row, _Count] = {}
             try:
+                measured = [await self._measured(key) for key in moved]
+                rows, self._unwritten = self._unwritten, {}
                 agents = await self._store.add_minutes([_row(key, each) for key, each in rows.items()], measured)
             except BaseException:
                 # The store takes nothing now: what is new meanwhile goes to the same rows.
                 self._moved |= moved
                 for key, each in rows.items():
-                    self._merge(key, each)
+                    self._note(key, each)
                 self._write_later()
                 raise
         if agents:
@@ -201,6 +214,7 @@ class Figures:
         known = self._known.get(key)
         if known is None or not known.is_whole:
             known = await self._read(key)
+        self._settle(key)
         day = known.day.total(_minute(self._clock.now()))
         available = day.availability
         return Measured(
@@ -223,30 +237,26 @@ class Figures:
         known = self._at_hand(key)
         if known.is_whole:
             return known
+        self._settle(key)
         known.clear()
-        unwritten = [_row(row, each) for row, each in self._unwritten.items() if row[:2] == key]
+        unwritten = [_row(row, each) for row, each in self._unwritten.items() if row[0] == key]
         for row in (*rows, *unwritten):
-            known.day.at(row.minute).add(row.counted)
-            if row.minute >= minute - HOUR and row.counted.outcome not in (Outcome.UP, Outcome.DOWN):
-                window = known.hour(row.skill)
-                if window is not None:
-                    window.at(row.minute).add(row.counted)
+            known.add(row.skill, row.minute, row.counted, lately=row.minute >= minute - HOUR)
         known.is_whole = True
         return known
 
     def _count(self, task: Task, outcome: Outcome, ms: int) -> None:
-        key, skill = (task.tenant, task.agent_id), task.skill or ""
-        known, now = self._at_hand(key), self._clock.monotonic()
-        minute = self._minute if now < self._minute_until else self._look(now)
-        known.day.at(minute).count(outcome, ms)
-        window = known.hour(skill)
-        if window is not None:
-            window.at(minute).count(outcome, ms)
+        key = (task.tenant, task.agent_id)
+        known, now = self._known.get(key) or self._at_hand(key), self._clock.monotonic()
         if outcome is not Outcome.COMPLETED:
             known.failures += 1
         if outcome is Outcome.COMPLETED or outcome is Outcome.FAILED:
             known.heard, known.seen_at = now, task.ended_at
-        self._note((*key, skill, minute, outcome), ms)
+        of = (task.skill or "", self._minute if now < self._minute_until else self._look(now), outcome)
+        count = known.fresh.get(of) or self._fresh(key, known, of)
+        count.count += 1
+        count.sum_ms += ms
+        count.buckets[bucket_of(ms)] += 1
 
     def _look(self, now: float) -> int:
         """The minute that it is, looked up once a second."""
@@ -258,7 +268,9 @@ class Figures:
         if known is None:
             known = self._known[key] = _Known()
             if len(self._known) > self._most_agents:
-                self._known.popitem(last=False)
+                oldest = next(iter(self._known))
+                self._settle(oldest)
+                del self._known[oldest]
         else:
             self._known.move_to_end(key)
         return known
@@ -269,24 +281,42 @@ class Figures:
         usual = self.p95_ms(task.tenant, task.agent_id, task.skill or "")
         return given is not None and usual is not None and given < usual
 
-    def _note(self, row: _Row, ms: int) -> None:
-        self._moved.add(row[:2])
-        unwritten = self._unwritten.get(row)
-        if unwritten is None:
-            if len(self._unwritten) >= MOST_UNWRITTEN:
-                return
-            unwritten = self._unwritten[row] = _Unwritten()
-        unwritten.count += 1
-        unwritten.sum_ms += ms
-        unwritten.buckets[bucket_of(ms)] += 1
-        self._write_later()
+    def _fresh(self, key: Key, known: _Known, of: _Of) -> _Count:
+        """Where something is counted until it is looked at, or written."""
+        count = known.fresh.get(of)
+        if count is None:
+            count = known.fresh[of] = _Count()
+            self._moved.add(key)
+            self._at_hand(key)
+            self._write_later()
+        return count
 
-    def _merge(self, row: _Row, earlier: _Unwritten) -> None:
-        now = self._unwritten.setdefault(row, earlier)
-        if now is not earlier:
-            now.count += earlier.count
-            now.sum_ms += earlier.sum_ms
-            now.buckets = [one + other for one, other in zip(now.buckets, earlier.buckets, strict=True)]
+    def _window(self, tenant: str, agent_id: str, skill: str) -> Window | None:
+        """The last hour of a skill, with all that was counted."""
+        key = (tenant, agent_id)
+        known = self._known.get(key)
+        if known is None:
+            return None
+        if known.fresh:
+            self._settle(key)
+        return known.hour(skill)
+
+    def _settle(self, key: Key) -> None:
+        """Add what is fresh of an agent to its windows, and to the rows that will be written."""
+        known = self._known[key]
+        fresh, known.fresh = known.fresh, {}
+        for of, count in fresh.items():
+            skill, minute, _ = of
+            known.add(skill, minute, _counted(of, count))
+            self._note((key, of), count)
+
+    def _note(self, row: _Row, count: _Count) -> None:
+        """Have a row grow by this at the next writing."""
+        known = self._unwritten.get(row)
+        if known is not None:
+            known.add(count)
+        elif len(self._unwritten) < MOST_UNWRITTEN:
+            self._unwritten[row] = count
 
     def _write_later(self) -> None:
         if self._timer is None:
@@ -297,10 +327,14 @@ class Figures:
         self._spawn(self.write())
 
 
-def _row(row: _Row, unwritten: _Unwritten) -> Minute:
-    tenant, agent_id, skill, minute, outcome = row
-    counted = Counted(outcome=outcome, count=unwritten.count, sum_ms=unwritten.sum_ms, buckets=tuple(unwritten.buckets))
-    return Minute(tenant=tenant, agent_id=agent_id, skill=skill, minute=minute, counted=counted)
+def _row(row: _Row, count: _Count) -> Minute:
+    (tenant, agent_id), of = row
+    skill, minute, _ = of
+    return Minute(tenant=tenant, agent_id=agent_id, skill=skill, minute=minute, counted=_counted(of, count))
+
+
+def _counted(of: _Of, count: _Count) -> Counted:
+    return Counted(outcome=of[2], count=count.count, sum_ms=count.sum_ms, buckets=tuple(count.buckets))
 
 
 def _minute(at: datetime) -> int:

@@ -25,10 +25,9 @@ class Files:
 
     def host(self, tenant: str, task_id: str, holder: str) -> Host:
         """How the files of one message or artifact get their addresses."""
-        now = self._clock.now().timestamp()
 
         def link(index: int, _: Blob) -> str:
-            return self._links.link(HostedFile(tenant, task_id, holder, index), now)
+            return self._links.link(HostedFile(tenant, task_id, holder, index), self._clock.now().timestamp())
 
         return link
 

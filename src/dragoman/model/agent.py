@@ -5,6 +5,7 @@ A card keeps the bytes it came as (`original`), so no field is lost and foreign 
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -105,11 +106,16 @@ class RateLimits(_Record, frozen=True, kw_only=True, omit_defaults=True):
 
     def over(self, others: "RateLimits") -> "RateLimits":
         """These, and the others where these say nothing."""
+        if others == NO_LIMITS:
+            return self
         return RateLimits(
             requests_per_minute=_first(self.requests_per_minute, others.requests_per_minute),
             requests_per_hour=_first(self.requests_per_hour, others.requests_per_hour),
             concurrent_requests=_first(self.concurrent_requests, others.concurrent_requests),
         )
+
+
+NO_LIMITS: Final = RateLimits()
 
 
 def _first(mine: int | None, theirs: int | None) -> int | None:
@@ -157,7 +163,7 @@ class AgentCard(_Record, frozen=True, kw_only=True, omit_defaults=True):
     endpoints: tuple[Endpoint, ...] = ()
     auth: tuple[AuthScheme, ...] = ()
     scopes_required: tuple[str, ...] = ()
-    limits: RateLimits = RateLimits()
+    limits: RateLimits = NO_LIMITS
     streaming: bool = False
     push: bool = False
     memory: bool = False

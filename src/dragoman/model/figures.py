@@ -109,13 +109,6 @@ class Tally:
         self._buckets = array("I", bytes(4 * BUCKETS))
         self._sum_ms = 0
 
-    def count(self, outcome: Outcome, ms: int = 0) -> None:
-        """Add one."""
-        self._counts[_PLACE[outcome]] += 1
-        if outcome is Outcome.COMPLETED:
-            self._buckets[bucket_of(ms)] += 1
-            self._sum_ms += ms
-
     def add(self, counted: Counted) -> None:
         """Add many of one outcome."""
         self._counts[_PLACE[counted.outcome]] += counted.count

@@ -1,6 +1,6 @@
 """How a task lives: which events are legal, and what the task is after them.
 
-`advance` checks one event against a state; `fold` builds the task after a batch of events, once, so that a chunk of
+`legal` checks events against a state; `fold` builds the task after a batch of events, once, so that a chunk of
 a stream does not rebuild it. `output_of` finds the answer, wherever the agent put it.
 """
 
@@ -26,21 +26,17 @@ from dragoman.model.task import Task
 RESULT_ARTIFACT = "result"
 
 
-def advance(state: TaskState, event: TaskEvent) -> TaskState | None:
-    """The state after one event; None if the event is not legal in `state`."""
-    if isinstance(event, StatusChanged):
-        return event.state if event.state in MOVES[state] else None
-    return None if state in FINAL else state
-
-
 def legal(state: TaskState, events: Iterable[TaskEvent]) -> list[TaskEvent]:
     """Those of the events that are legal one after the other; what follows an end is dropped."""
     kept: list[TaskEvent] = []
     for event in events:
-        after = advance(state, event)
-        if after is not None:
-            state = after
-            kept.append(event)
+        if isinstance(event, StatusChanged):
+            if event.state not in MOVES[state]:
+                continue
+            state = event.state
+        elif state in FINAL:
+            continue
+        kept.append(event)
     return kept
 
 

@@ -23,7 +23,7 @@ from dragoman.model.errors import (
     Interrupted,
     RateLimited,
 )
-from dragoman.model.figures import Outcome, SkillFigures, Tally, outcome_of, quantile_ms
+from dragoman.model.figures import BUCKETS, Counted, Outcome, SkillFigures, Tally, bucket_of, outcome_of, quantile_ms
 from dragoman.model.rating import rating_of
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
@@ -264,7 +264,8 @@ def test_quantiles_are_exact_to_their_bucket() -> None:
     tally = Tally()
     assert (tally.quantile_ms(0.5), tally.success, tally.availability, tally.mean_ms) == (None, None, None, None)
     for ms in (0, 1, 5, 6, 7, 1_000_000_000):
-        tally.count(Outcome.COMPLETED, ms)
+        buckets = tuple(int(bucket == bucket_of(ms)) for bucket in range(BUCKETS))
+        tally.add(Counted(outcome=Outcome.COMPLETED, count=1, sum_ms=ms, buckets=buckets))
     assert tally.quantile_ms(0.1) == 0
     assert tally.quantile_ms(0.5) in range(4, 8)
     assert (tally.quantile_ms(1.0) or 0) >= 2**22

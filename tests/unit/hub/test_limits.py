@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.config import load
-from dragoman.hub.flow.limits import FEWEST_SWEPT, SECOND, Meters
+from dragoman.hub.flow.limits import FEWEST_SWEPT, SECOND, Meter, Meters
 from dragoman.model.agent import RateLimits
 from dragoman.model.errors import RateLimited
 from dragoman.model.operations import Wait
@@ -15,6 +15,11 @@ from dragoman.server.from_settings import tenant_limits
 from tests.unit.hub.flow_parts import World, agent, caller
 
 MINUTE = 60 * SECOND
+
+
+def a_minute(limit: int) -> Meter:
+    """So many a minute."""
+    return Meter("agent", "requests_per_minute", limit)
 
 
 class Bucket:
@@ -36,42 +41,58 @@ class Bucket:
     st.lists(st.tuples(st.integers(0, 10 * SECOND), st.integers(1, 40)), min_size=1, max_size=30),
 )
 def test_a_meter_lets_pass_what_a_bucket_of_tokens_would(limit: int, bursts: list[tuple[int, int]]) -> None:
-    meters, bucket, now = Meters(MINUTE), Bucket(limit, MINUTE), 1_000_000 * SECOND
+    meter, bucket, now = a_minute(limit), Bucket(limit, MINUTE), 1_000_000 * SECOND
     bucket.at = now
     for pause_ns, calls in bursts:
         now += pause_ns
         bucket.fill(now)
         for _ in range(calls):
-            wait_ns = meters.wait_ns("a", limit, now)
+            wait_ns = meter.wait_ns(now)
             assert (wait_ns == 0) == (bucket.tokens >= 1)
             assert wait_ns == max(0, -((bucket.tokens - 1) * bucket.share).__floor__())
             if wait_ns == 0:
-                meters.take("a", limit, now)
+                meter.take(now)
                 bucket.tokens -= 1
 
 
 @given(st.integers(1, 1000), st.integers(0, 3600 * SECOND), st.integers(0, 3600 * SECOND))
 def test_what_is_given_back_is_never_more_than_what_was_taken(limit: int, later: int, further: int) -> None:
-    meters, plain = Meters(MINUTE), Meters(MINUTE)
-    meters.take("a", limit, 0)
-    for each in (meters, plain):
-        each.take("a", limit, later)
-    meters.give_back("a", limit, later, 0)
-    assert meters.whole_in_ns("a", limit, later + further) >= plain.whole_in_ns("a", limit, later + further)
+    meter, plain = a_minute(limit), a_minute(limit)
+    meter.take(0)
+    for each in (meter, plain):
+        each.take(later)
+    meter.give_back(later, 0)
+    assert meter.whole_in_ns(later + further) >= plain.whole_in_ns(later + further)
     if later == 0:
-        assert meters.whole_in_ns("a", limit, further) == plain.whole_in_ns("a", limit, further)
+        assert meter.whole_in_ns(further) == plain.whole_in_ns(further)
 
 
 def test_only_meters_that_are_not_whole_are_remembered() -> None:
-    meters = Meters(MINUTE)
+    meters, sixty, one = Meters("agent"), RateLimits(requests_per_minute=60), RateLimits(requests_per_minute=1)
+
+    def take(name: str, limits: RateLimits, now_ns: int) -> None:
+        (meter,) = meters.of(name, limits, now_ns)
+        meter.take(now_ns)
+
     for number in range(FEWEST_SWEPT - 1):
-        meters.take(f"{number}", 60, 0)
-    meters.take("old", 1, 0)
+        take(f"{number}", sixty, 0)
+    take("old", one, 0)
     assert len(meters) == FEWEST_SWEPT, "each of them counts for a second yet"
     for number in range(FEWEST_SWEPT):
-        meters.take(f"later {number}", 60, 2 * SECOND)
+        take(f"later {number}", sixty, 2 * SECOND)
     assert len(meters) <= FEWEST_SWEPT + 1
-    assert meters.wait_ns("old", 1, 2 * SECOND) == 58 * SECOND
+    assert [meter.wait_ns(2 * SECOND) for meter in meters.of("old", one, 2 * SECOND)] == [58 * SECOND]
+
+
+def test_a_limit_that_is_changed_begins_anew_and_the_other_one_goes_on() -> None:
+    meters = Meters("key")
+    before = meters.of("alice", RateLimits(requests_per_minute=1, requests_per_hour=10), 0)
+    for meter in before:
+        meter.take(0)
+    minute, hour = meters.of("alice", RateLimits(requests_per_minute=2, requests_per_hour=10), 0)
+    assert (minute.whole_in_ns(0), hour) == (0, before[1])
+    assert meters.of("alice", RateLimits(requests_per_minute=2, requests_per_hour=10), 0) == (minute, hour)
+    assert meters.of("alice", RateLimits(), 0) == ()
 
 
 @pytest.mark.req("P-30")

@@ -8,7 +8,7 @@ Steps of a workflow count, the workflow itself is their sum. Whatever agents cal
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final, final
 
 import msgspec
@@ -23,6 +23,7 @@ MOST_WAITING: Final = 10_000  # sums that wait for their adding; with one more t
 MOST_MODELS: Final = 500  # names that are told apart
 OTHER: Final = "other"
 DAY_S: Final = 86_400
+FIRST_DAY: Final = date(1970, 1, 1).toordinal()
 
 
 _Of = tuple[int, str, str, str, str, str]  # the fields of DayOf; a struct would cost more for each call
@@ -90,7 +91,7 @@ class Ledger:
 
     def day_of(self, task: Task) -> int:
         """The day on which a call ended."""
-        return int((task.ended_at or task.updated_at).timestamp()) // DAY_S
+        return (task.ended_at or task.updated_at).toordinal() - FIRST_DAY
 
     def left_s(self) -> int:
         """Seconds until the day is over."""

@@ -24,101 +24,118 @@ PERIODS: Final[Mapping[str, tuple[str, int]]] = {
 
 
 @final
-class Meters:
-    """So many in each period, for any number of names; one number each, and none of a limit that is whole again.
+class Meter:
+    """One limit of one name: so many in each period."""
 
-    What was used of a limit says nothing of another: whose limit is changed begins anew.
-    """
+    __slots__ = ("_share_ns", "_spare_ns", "_whole_at_ns", "allowed", "kind", "limit")
 
-    def __init__(self, period_ns: int) -> None:
-        self._period_ns = period_ns
-        self._whole_at: dict[tuple[str, int], int] = {}
-        self._sweep_at = FEWEST_SWEPT
+    def __init__(self, kind: str, limit: str, allowed: int) -> None:
+        self.kind: Final = kind  # of what it is a limit
+        self.limit: Final = limit
+        self.allowed: Final = allowed
+        self._share_ns = -(-PERIODS[limit][1] // allowed)
+        self._spare_ns = self._share_ns * (allowed - 1)
+        self._whole_at_ns = 0
 
-    def __len__(self) -> int:
-        return len(self._whole_at)
-
-    def wait_ns(self, name: str, limit: int, now_ns: int) -> int:
+    def wait_ns(self, now_ns: int) -> int:
         """How long until the next one passes; 0: now."""
-        share = -(-self._period_ns // limit)
-        whole_at = self._whole_at.get((name, limit), now_ns)
-        return max(0, whole_at - now_ns - share * (limit - 1))
+        wait_ns = self._whole_at_ns - now_ns - self._spare_ns
+        return wait_ns if wait_ns > 0 else 0
 
-    def take(self, name: str, limit: int, now_ns: int) -> None:
+    def take(self, now_ns: int) -> None:
         """Count one that passes."""
-        share = -(-self._period_ns // limit)
-        self._whole_at[name, limit] = max(self._whole_at.get((name, limit), now_ns), now_ns) + share
-        if len(self._whole_at) >= self._sweep_at:
-            self._sweep(now_ns)
+        whole_at_ns = self._whole_at_ns
+        self._whole_at_ns = (whole_at_ns if whole_at_ns > now_ns else now_ns) + self._share_ns
 
-    def give_back(self, name: str, limit: int, now_ns: int, since_ns: int) -> None:
+    def give_back(self, now_ns: int, since_ns: int) -> None:
         """One that was taken since then did not count: what of its share has not come back by itself, does now."""
-        left_ns = -(-self._period_ns // limit) - max(0, now_ns - since_ns)
-        if left_ns > 0 and (name, limit) in self._whole_at:
-            self._whole_at[name, limit] -= left_ns
+        self._whole_at_ns -= max(0, self._share_ns - max(0, now_ns - since_ns))
 
-    def whole_in_ns(self, name: str, limit: int, now_ns: int) -> int:
+    def whole_in_ns(self, now_ns: int) -> int:
         """How long until the whole limit is there again."""
-        return max(0, self._whole_at.get((name, limit), now_ns) - now_ns)
-
-    def _sweep(self, now_ns: int) -> None:
-        self._whole_at = {meter: at for meter, at in self._whole_at.items() if at > now_ns}
-        self._sweep_at = max(FEWEST_SWEPT, 2 * len(self._whole_at))
+        return max(0, self._whole_at_ns - now_ns)
 
 
 @final
-class _Scope:
-    """The meters of one kind of thing that has limits: agents, keys or tenants."""
+class Meters:
+    """The meters of one kind of thing that has limits: agents, keys or tenants; none of who has its limits whole.
+
+    What was used of a limit says nothing of another: a limit that is changed begins anew.
+    """
 
     def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.meters = {limit: Meters(period_ns) for limit, (_, period_ns) in PERIODS.items()}
+        self.kind: Final = kind
         self.at_once: dict[str, int] = {}
+        self._by_name: dict[str, tuple[RateLimits, tuple[Meter, ...]]] = {}
+        self._sweep_at = FEWEST_SWEPT
 
+    def __len__(self) -> int:
+        return len(self._by_name)
 
-_Metered = tuple[_Scope, str, str, int]  # whose meters, of which limit, under which name, and how many
+    def of(self, name: str, limits: RateLimits, now_ns: int) -> tuple[Meter, ...]:
+        """The meters that whoever has this name has to pass."""
+        known = self._by_name.get(name)
+        if known is not None and (known[0] is limits or known[0] == limits):
+            return known[1]
+        if limits.requests_per_minute is None and limits.requests_per_hour is None:
+            return ()
+        if len(self._by_name) >= self._sweep_at:
+            self._sweep(now_ns)
+        before = {} if known is None else {(meter.limit, meter.allowed): meter for meter in known[1]}
+        asked = (
+            ("requests_per_minute", limits.requests_per_minute),
+            ("requests_per_hour", limits.requests_per_hour),
+        )
+        meters = tuple(
+            [
+                before.get((limit, allowed)) or Meter(self.kind, limit, allowed)
+                for limit, allowed in asked
+                if allowed is not None
+            ]
+        )
+        self._by_name[name] = (limits, meters)
+        return meters
+
+    def _sweep(self, now_ns: int) -> None:
+        self._by_name = {
+            name: known for name, known in self._by_name.items() if any(each.whole_in_ns(now_ns) for each in known[1])
+        }
+        self._sweep_at = max(FEWEST_SWEPT, 2 * len(self._by_name))
 
 
 class Limits:
-    """The meters of one hub."""
+    """The limits of one hub."""
 
     def __init__(self, *, clock: Clock, tenants: RateLimits | None = None) -> None:
         self._clock = clock
         self._tenants = tenants  # what each tenant may ask for
-        self._by_agent = _Scope("agent")
-        self._by_key = _Scope("key")
-        self._by_tenant = _Scope("tenant")
-        self._held: dict[str, list[tuple[_Scope, str]]] = {}  # calls that count among those of a key or tenant at once
+        self._by_agent = Meters("agent")
+        self._by_key = Meters("key")
+        self._by_tenant = Meters("tenant")
+        self._held: dict[str, list[tuple[Meters, str]]] = {}  # calls that count among those of a key or tenant at once
 
     def take(self, caller: Caller | None, agent: Agent | None, task_id: str) -> None:
         """Count a call for its caller, its agent, or both. Raises RateLimited; then nothing was counted."""
-        limits = None if agent is None else agent.limits
-        if (
-            (limits is None or (limits.requests_per_minute is None and limits.requests_per_hour is None))
-            and (caller is None or caller.limits is None)
-            and self._tenants is None
-        ):
-            return
-        metered = self._metered(caller, agent)
         now_ns = self._now_ns()
+        meters = self._meters(caller, agent, now_ns)
         longest, refusal = 0, None
-        for each in metered:
-            scope, limit, name, allowed = each
-            wait_ns = scope.meters[limit].wait_ns(name, allowed, now_ns)
+        for meter in meters:
+            wait_ns = meter.wait_ns(now_ns)
             if wait_ns > longest:
-                longest, refusal = wait_ns, each
+                longest, refusal = wait_ns, meter
         if refusal is not None:
-            raise self._refusal(refusal, now_ns, longest)
-        if caller is not None:
+            whole_in_ns = refusal.whole_in_ns(now_ns)
+            raise self._refusal(refusal.kind, refusal.limit, refusal.allowed, longest, whole_in_ns)
+        if caller is not None and self._is_limited(caller):
             self._hold(caller, task_id)
-        for scope, limit, name, allowed in metered:
-            scope.meters[limit].take(name, allowed, now_ns)
+        for meter in meters:
+            meter.take(now_ns)
 
     def give_back(self, caller: Caller | None, agent: Agent | None, *, since: float) -> None:
         """A call that was counted since then came to nothing."""
         now_ns, since_ns = self._now_ns(), round(since * SECOND)
-        for scope, limit, name, allowed in self._metered(caller, agent):
-            scope.meters[limit].give_back(name, allowed, now_ns, since_ns)
+        for meter in self._meters(caller, agent, now_ns):
+            meter.give_back(now_ns, since_ns)
 
     def release(self, task_id: str) -> None:
         """A call is over: it counts no longer among those that run at once."""
@@ -127,19 +144,20 @@ class Limits:
             if not scope.at_once[name]:
                 del scope.at_once[name]
 
-    def _metered(self, caller: Caller | None, agent: Agent | None) -> list[_Metered]:
+    def _meters(self, caller: Caller | None, agent: Agent | None, now_ns: int) -> tuple[Meter, ...]:
         """The meters that a call has to pass."""
-        metered: list[_Metered] = []
-        if agent is not None:
-            _add(metered, self._by_agent, agent.uuid, agent.limits)
-        if caller is not None:
+        meters = () if agent is None else self._by_agent.of(agent.uuid, agent.limits, now_ns)
+        if caller is not None and self._is_limited(caller):
             for scope, name, limits in self._of(caller):
-                _add(metered, scope, name, limits)
-        return metered
+                meters += scope.of(name, limits, now_ns)
+        return meters
 
-    def _of(self, caller: Caller) -> list[tuple[_Scope, str, RateLimits]]:
+    def _is_limited(self, caller: Caller) -> bool:
+        return caller.limits is not None or self._tenants is not None
+
+    def _of(self, caller: Caller) -> list[tuple[Meters, str, RateLimits]]:
         """The limits of who calls."""
-        of: list[tuple[_Scope, str, RateLimits]] = []
+        of: list[tuple[Meters, str, RateLimits]] = []
         if caller.limits is not None and caller.key_id is not None:
             of.append((self._by_key, caller.key_id, caller.limits))
         if self._tenants is not None:
@@ -150,12 +168,12 @@ class Limits:
         """Count the call among those that its key and tenant have at once. Raises RateLimited; then it does not."""
         if task_id in self._held:
             return
-        held: list[tuple[_Scope, str]] = []
+        held: list[tuple[Meters, str]] = []
         for scope, name, limits in self._of(caller):
             most = limits.concurrent_requests
             if most is not None and scope.at_once.get(name, 0) >= most:
-                at_once = (scope, "concurrent_requests", name, most)
-                raise self._refusal(at_once, 0, AT_ONCE_WAIT_S * SECOND)
+                wait_ns = AT_ONCE_WAIT_S * SECOND
+                raise self._refusal(scope.kind, "concurrent_requests", most, wait_ns, wait_ns)
             if most is not None:
                 held.append((scope, name))
         for scope, name in held:
@@ -163,15 +181,12 @@ class Limits:
         if held:
             self._held[task_id] = held
 
-    def _refusal(self, metered: _Metered, now_ns: int, wait_ns: int) -> RateLimited:
-        scope, limit, name, allowed = metered
-        per, whole_in_ns = "at once", wait_ns
-        if limit in PERIODS:
-            per, whole_in_ns = PERIODS[limit][0], scope.meters[limit].whole_in_ns(name, allowed, now_ns)
+    def _refusal(self, kind: str, limit: str, allowed: int, wait_ns: int, whole_in_ns: int) -> RateLimited:
+        per = PERIODS[limit][0] if limit in PERIODS else "at once"
         return rate_limited(
-            f"{allowed} requests {per} are allowed{_OF[scope.kind]}",
+            f"{allowed} requests {per} are allowed{_OF[kind]}",
             limit=limit,
-            scope=scope.kind,
+            scope=kind,
             allowed=allowed,
             wait_s=_seconds(wait_ns),
             reset=round(self._clock.now().timestamp()) + _seconds(whole_in_ns),
@@ -196,13 +211,6 @@ def rate_limited(message: str, *, limit: str, scope: str, allowed: int, wait_s: 
         reset=reset,
         retry_after=wait_s,
     )
-
-
-def _add(metered: list[_Metered], scope: _Scope, name: str, limits: RateLimits) -> None:
-    if limits.requests_per_minute is not None:
-        metered.append((scope, "requests_per_minute", name, limits.requests_per_minute))
-    if limits.requests_per_hour is not None:
-        metered.append((scope, "requests_per_hour", name, limits.requests_per_hour))
 
 
 def _seconds(ns: int) -> int:
