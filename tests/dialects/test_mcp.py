@@ -19,7 +19,7 @@ from dragoman.dialects.mcp.introduction import MOST_PAGES, Introduction
 from dragoman.dialects.mcp.outbound import progressed
 from dragoman.dialects.mcp.protocol import ALONE, SESSIONS, header_value
 from dragoman.dialects.mcp.results import CallFrames, Finish, Place, place_bytes, read_place, result_of
-from dragoman.dialects.mcp.tools import IN_WORDS, parts_given, tool_of
+from dragoman.dialects.mcp.tools import parts_given, tool_of
 from dragoman.dialects.sse import SseEvent
 from dragoman.model.agent import Agent, AgentCard, Endpoint, Skill
 from dragoman.model.content import Blob, Data, Link, Message, Part, Role, Text
@@ -28,6 +28,7 @@ from dragoman.model.events import Happened, StatusChanged
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.states import TaskState
 from dragoman.model.task import Snapshot, Task
+from dragoman.model.tool_inputs import IN_WORDS
 from tests.dialects.goldens import BASE
 
 AT: Final = datetime(2026, 1, 12, 10, tzinfo=UTC)

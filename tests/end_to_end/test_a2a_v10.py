@@ -1,27 +1,20 @@
 """A2A 1.0 through a real hub: callers in both framings, agents in both framings, and what the hub itself says."""
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from dragoman.model.json import is_array, is_object
-from tests.end_to_end.world import RFC_3339, eventually, fresh, tracebacks
+from tests.end_to_end.world import RFC_3339, eventually, fresh
 from tests.support.agents.a2a_v10 import agent
 from tests.support.callers.a2a_v10 import A2AV10Caller
-from tests.support.hub import HubProcess, Reply, running_hub
+from tests.support.hub import HubProcess, Reply
 from tests.support.speaking import FAILURE, QUESTION, Caller, Content, StubAgent
 
 V10 = {"A2A-Version": "1.0"}
 BINDINGS = ("JSONRPC", "HTTP+JSON")
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture(scope="module")

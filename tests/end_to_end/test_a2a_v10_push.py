@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.end_to_end.world import eventually, fresh, tracebacks
+from tests.end_to_end.world import eventually, fresh
 from tests.support.agents.streaming_v10 import Streaming10Agent, streaming10
-from tests.support.hub import HubProcess, Reply, running_hub
+from tests.support.hub import HubProcess, Reply
 from tests.support.receiver import Arrived, CallbackReceiver, callback_receiver
 
 V10: Final = {"A2A-Version": "1.0"}
@@ -68,13 +68,6 @@ class Pushing:
             return self.hub.post(self.base, frame, V10)
         path = f"{self.base}/tasks/{task_id}/pushNotificationConfigs{below}"
         return self.hub.request(verb, path, more if verb == "POST" else None, V10)
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture

@@ -2,16 +2,16 @@
 
 import contextlib
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 import pytest
 
-from tests.end_to_end.world import eventually, fresh, join, says, tracebacks
+from tests.end_to_end.world import eventually, fresh, join, says
 from tests.support.agents.streaming_v10 import TASK, Streaming10Agent, streaming10, task10
-from tests.support.hub import HubProcess, running_hub
+from tests.support.hub import HubProcess
 from tests.support.platform_agent import platform_agent
 from tests.support.quirks import STUBS
 from tests.support.quirks.words import hello
@@ -22,13 +22,6 @@ V10: Final = {"A2A-Version": "1.0"}
 BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
 
 every_binding = pytest.mark.parametrize("binding", BINDINGS)
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.world import eventually, fresh, tracebacks
+from tests.end_to_end.world import eventually, fresh
 from tests.support.agents.streaming_v10 import streaming10
-from tests.support.hub import ADMIN_TOKEN, HubProcess, running_hub
+from tests.support.hub import ADMIN_TOKEN, HubProcess
 from tests.support.peers import PeerProcess
 from tests.support.platform_agent import platform_agent
 from tests.support.quirks import STUBS
@@ -16,13 +16,6 @@ from tests.support.receiver import callback_receiver
 from tests.support.sdk_caller import CLIENTS, SdkCaller, SdkClient
 
 OFFICIAL = [client for client in CLIENTS if client.peer == "a2a-1.3.0" and not client.mount]
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture(scope="module", params=OFFICIAL, ids=str)

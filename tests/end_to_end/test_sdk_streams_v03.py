@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.world import eventually, fresh, tracebacks
-from tests.support.hub import ADMIN_TOKEN, HubProcess, running_hub
+from tests.end_to_end.world import eventually, fresh
+from tests.support.hub import ADMIN_TOKEN, HubProcess
 from tests.support.peers import PeerProcess
 from tests.support.platform_agent import platform_agent
 from tests.support.quirks import STUBS
@@ -16,13 +16,6 @@ from tests.support.sdk_caller import CLIENTS, SdkCaller, SdkClient
 from tests.support.streaming_agent import streaming_agent
 
 OF_V03 = [client for client in CLIENTS if client.words == "0.3"]
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture(scope="module", params=OF_V03, ids=str)

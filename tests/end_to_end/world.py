@@ -106,15 +106,15 @@ def call_line(hub: HubProcess, call_id: str) -> dict[str, Any]:
     return eventually(line, f"{call_id} is in the log")
 
 
-def eventually(look: Callable[[], Seen | None], what: str) -> Seen:
+def eventually(look: Callable[[], Seen | None], what: str, within_s: float = PATIENCE_S) -> Seen:
     """What `look` sees, once it sees something; for what happens in another process and is told to nobody."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + within_s
     while time.monotonic() < until:
         seen = look()
         if seen:
             return seen
         time.sleep(0.01)
-    raise AssertionError(f"{what}: not within {PATIENCE_S:g} s")
+    raise AssertionError(f"{what}: not within {within_s:g} s")
 
 
 def rss_bytes(hub: HubProcess) -> int:

@@ -4,12 +4,13 @@ streamed, a conversation is gone on with, what they fill in is data, and who can
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import pytest
 
 from dragoman.errors import AgentError, CallCancelled
-from tests.frameworks.world import CALLERS, FrameworkProcess
+from tests.frameworks.world import CALLERS, FrameworkProcess, agent_id
 from tests.support.hub import HubProcess
 from tests.support.run import run
 from tests.support.speaking import Caller, Content
@@ -48,14 +49,13 @@ def framework(request: pytest.FixtureRequest) -> Framework:
 
 @pytest.fixture(scope="module")
 def agents(framework: Framework, hub: HubProcess) -> Iterator[FrameworkProcess]:
-    program = f"{framework.name.replace('-', '_')}_agents.py"
-    with FrameworkProcess(framework.name, program, hub) as process:
+    with FrameworkProcess(framework.name, hub) as process:
         yield process
 
 
 @pytest.fixture(scope="module")
 def named(framework: Framework) -> Callable[[str], str]:
-    return lambda kind: f"agt_{framework.name.replace('-', '_')}_{kind}"
+    return partial(agent_id, framework.name)
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=lambda caller: caller.slug)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.frameworks.world import FrameworkProcess
+from tests.frameworks.world import FrameworkProcess, agent_id
 from tests.support.hub import HubProcess
 from tests.support.run import run
 
@@ -13,9 +13,9 @@ pytestmark = pytest.mark.full
 def test_a_conversation_outlives_the_process_that_began_it(framework: str, hub: HubProcess) -> None:
     async def said(process: FrameworkProcess) -> str:
         async with process.client() as client:
-            agent_id = f"agt_{framework.replace('-', '_')}_talker"
-            return (await client.call(agent_id, message="hello", conversation_id="outlives")).text
+            talker = agent_id(framework, "talker")
+            return (await client.call(talker, message="hello", conversation_id="outlives")).text
 
     for number in (1, 2):
-        with FrameworkProcess(framework, f"{framework.replace('-', '_')}_agents.py", hub) as process:
+        with FrameworkProcess(framework, hub) as process:
             assert run(said(process)) == f"you said hello as number {number}"

@@ -2,51 +2,29 @@
 OpenAI Agents SDK, tools in the middle of pydantic-ai's words, CrewAI's inputs.
 """
 
-from collections.abc import Iterator
-
 import pytest
 
 from dragoman.errors import AgentError, InputRefused, InputRequired
-from tests.frameworks.world import FrameworkProcess, alone
-from tests.support.hub import HubProcess
+from tests.frameworks.world import FrameworkProcess, agents_of, alone
 from tests.support.run import run
 
 pytestmark = pytest.mark.full
 
-
-@pytest.fixture(scope="module")
-def langgraph(hub: HubProcess) -> Iterator[FrameworkProcess]:
-    with FrameworkProcess("langgraph", "langgraph_agents.py", hub) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def openai(hub: HubProcess) -> Iterator[FrameworkProcess]:
-    with FrameworkProcess("openai-agents", "openai_agents_agents.py", hub) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def pydantic_ai(hub: HubProcess) -> Iterator[FrameworkProcess]:
-    with FrameworkProcess("pydantic-ai", "pydantic_ai_agents.py", hub) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def crewai(hub: HubProcess) -> Iterator[FrameworkProcess]:
-    with FrameworkProcess("crewai", "crewai_agents.py", hub) as process:
-        yield process
+langgraph = agents_of("langgraph")
+openai = agents_of("openai-agents")
+pydantic_ai = agents_of("pydantic-ai")
+crewai = agents_of("crewai")
 
 
 @pytest.mark.parametrize("framework", ["langgraph", "openai-agents", "pydantic-ai", "crewai"])
 def test_a_conversation_is_kept_where_nobody_else_keeps_it(framework: str) -> None:
-    said = alone(framework, f"{framework.replace('-', '_')}_agents.py", "--remember")
+    said = alone(framework, "--remember")
     assert said[-2:] == ["you said hello as number 1", "you said hello as number 2"]
 
 
 @pytest.mark.parametrize("framework", ["langgraph", "openai-agents"])
 def test_a_run_ends_too_when_its_caller_is_being_told_something(framework: str) -> None:
-    assert "left" in alone(framework, f"{framework.replace('-', '_')}_agents.py", "--leave")
+    assert "left" in alone(framework, "--leave")
 
 
 def test_an_interrupt_is_a_question_and_its_answer_goes_on(langgraph: FrameworkProcess) -> None:

@@ -3,42 +3,21 @@ engines, the variables of a smolagents' code, AutoGen's teams.
 """
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
 from dragoman import File
 from dragoman.errors import AgentError, CallCancelled, InputRefused, InputRequired
 from dragoman.sdk.client.handles import CallHandle
-from tests.frameworks.world import FrameworkProcess
-from tests.support.hub import HubProcess
+from tests.frameworks.world import FrameworkProcess, agents_of
 from tests.support.run import run
 
 pytestmark = pytest.mark.full
 
-
-@pytest.fixture(scope="module")
-def adk(hub: HubProcess) -> Iterator[FrameworkProcess]:
-    with FrameworkProcess("google-adk", "google_adk_agents.py", hub) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def llama_index(hub: HubProcess) -> Iterator[FrameworkProcess]:
-    with FrameworkProcess("llama-index", "llama_index_agents.py", hub) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def smolagents(hub: HubProcess) -> Iterator[FrameworkProcess]:
-    with FrameworkProcess("smolagents", "smolagents_agents.py", hub) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def autogen(hub: HubProcess) -> Iterator[FrameworkProcess]:
-    with FrameworkProcess("autogen", "autogen_agents.py", hub) as process:
-        yield process
+adk = agents_of("google-adk")
+llama_index = agents_of("llama-index")
+smolagents = agents_of("smolagents")
+autogen = agents_of("autogen")
 
 
 def test_what_a_tool_saves_is_an_artifact_beside_the_last_words(adk: FrameworkProcess) -> None:

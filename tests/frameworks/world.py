@@ -6,7 +6,10 @@ names. Its environment has the framework and what our base install needs; our ow
 
 import os
 import subprocess
+from collections.abc import Iterator
 from typing import Final
+
+import pytest
 
 from dragoman import A2AClient
 from tests.support.callers.a2a_v10 import A2AV10Caller
@@ -20,10 +23,10 @@ PATIENCE_S: Final = 30.0
 QUIET: Final = {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
 
 
-def alone(framework: str, program: str, *words: str) -> list[str]:
-    """What a program says that tries its first agent without a hub."""
+def alone(framework: str, *words: str) -> list[str]:
+    """What a framework's program says that tries its first agent without a hub."""
     done = subprocess.run(
-        [peer_python(framework), RECIPES / program, *words],
+        [peer_python(framework), RECIPES / _program(framework), *words],
         env={**os.environ, **QUIET, "PYTHONPATH": str(ROOT / "src")},
         stdin=subprocess.PIPE,
         capture_output=True,
@@ -36,12 +39,12 @@ def alone(framework: str, program: str, *words: str) -> list[str]:
 
 
 class FrameworkProcess(PeerProcess):
-    """A program whose agents are at the hub from `start` until `stop`."""
+    """A framework's program, whose agents are at the hub from `start` until `stop`."""
 
     listens = False
 
-    def __init__(self, framework: str, program: str, hub: HubProcess) -> None:
-        super().__init__(framework, program)
+    def __init__(self, framework: str, hub: HubProcess) -> None:
+        super().__init__(framework, _program(framework))
         self.hub = hub
         self.environment = {
             **os.environ,
@@ -61,3 +64,27 @@ class FrameworkProcess(PeerProcess):
     def client(self) -> A2AClient:
         """Somebody who calls the agents."""
         return A2AClient(self.hub.url, self.hub.token)
+
+
+def agents_of(framework: str) -> object:
+    """A fixture: the agents of a framework at the hub of the test module."""
+
+    @pytest.fixture(scope="module")
+    def agents(hub: HubProcess) -> Iterator[FrameworkProcess]:
+        with FrameworkProcess(framework, hub) as process:
+            yield process
+
+    return agents
+
+
+def agent_id(framework: str, kind: str) -> str:
+    """The id of one of a framework's agents."""
+    return f"agt_{_snake(framework)}_{kind}"
+
+
+def _program(framework: str) -> str:
+    return f"{_snake(framework)}_agents.py"
+
+
+def _snake(framework: str) -> str:
+    return framework.replace("-", "_")

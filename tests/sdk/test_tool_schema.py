@@ -17,8 +17,9 @@ from dragoman.errors import (
     RateLimited,
 )
 from dragoman.model.objects import plain_part
+from dragoman.model.tool_inputs import IN_WORDS
 from dragoman.sdk.client.results import CallResult
-from dragoman.sdk.client.tool_schema import MESSAGE_SCHEMA, Form, takes_of
+from dragoman.sdk.client.tool_schema import Form, takes_of
 from dragoman.sdk.client.tool_words import MOST_CHARACTERS, value_of, words_of, words_of_error
 from dragoman.sdk.content import Data, File, Text, to_model
 
@@ -29,7 +30,7 @@ NAMED: dict[str, Any] = {"type": "object", "properties": NAME}
 @pytest.mark.parametrize("schema", [None, {}, {"type": "object"}, {"type": "object", "title": "Input"}, True])
 def test_a_skill_that_says_nothing_of_its_input_is_talked_to(schema: Any) -> None:
     takes = takes_of(schema)
-    assert takes.schema == MESSAGE_SCHEMA
+    assert takes.schema == IN_WORDS
     assert takes.content(takes.given({"message": "hello"})) == (None, "hello")
     assert takes.content(takes.given({"size": 48})) == ({"size": 48}, None)
     with pytest.raises(InputRefused, match="message: required"):

@@ -8,9 +8,9 @@ import pytest
 
 from dragoman.dialects.text import shown_text
 from dragoman.model.json import is_array, is_object
-from tests.end_to_end.world import failing_paths, fresh, refused, skill, tracebacks
+from tests.end_to_end.world import failing_paths, fresh, refused, skill
 from tests.support.card_maker import CardMaker, card_maker
-from tests.support.hub import HubProcess, running_hub
+from tests.support.hub import HubProcess
 from tests.support.platform_agent import PlatformAgent, platform_agent
 
 # A zero-width space, an override of the direction, a tag and a control: what people do not see, and models do.
@@ -20,13 +20,6 @@ UNSEEN: Final = (
     *("\x00", "\x1b", "\x7f", "\x9b", "\u00ad", "\u061c", "\u200b", "\u200d", "\u200f", "\u2028", "\u202e", "\u2060"),
     *("\u2066", "\u2069", "\u206a", "\u3164", "\ufe01", "\ufeff", "\ufff9", "\U000e0001", "\U000e007f", "\U000e0100"),
 )
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,9 @@ from typing import Any
 import pytest
 
 from tests.cli.terminal import environment, piped
-from tests.end_to_end.world import fresh, refused, tracebacks
+from tests.end_to_end.world import fresh, refused
 from tests.support.card_maker import CardMaker, card_maker
 from tests.support.hub import HubProcess, Reply, running_hub
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture

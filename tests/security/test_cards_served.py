@@ -11,19 +11,12 @@ import rfc8785
 from joserfc.jwk import ECKey
 from joserfc.jws import JWSRegistry
 
-from tests.end_to_end.world import eventually, fresh, refused, tracebacks
+from tests.end_to_end.world import eventually, fresh, refused
 from tests.support.card_maker import CardMaker, b64, card_maker, official
-from tests.support.hub import HubProcess, running_hub
+from tests.support.hub import HubProcess
 
 V10: Final = {"A2A-Version": "1.0"}
 MERGED: Final[dict[str, str]] = {}
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from joserfc.jwk import OctKey
 
-from tests.end_to_end.world import failing_paths, fresh, refused, tracebacks
+from tests.end_to_end.world import failing_paths, fresh, refused
 from tests.support.card_maker import (
     JWKS,
     CardMaker,
@@ -25,13 +25,6 @@ from tests.support.hub import HubProcess, Reply, running_hub
 
 Card = dict[str, Any]
 ALGORITHMS: Final = ("ES256", "RS256", "EdDSA")
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.dialects import DIALECTS
-from tests.end_to_end.world import failing_paths, fresh, refused, tracebacks
+from tests.end_to_end.world import failing_paths, fresh, refused
 from tests.support.hub import HubProcess, Reply, running_hub
 from tests.support.locked_agent import CLIENT, LockedAgent, TokenEndpoint, locked_agent
 from tests.support.matrix import agent_of, caller_of
@@ -26,13 +26,6 @@ KINDS: list[tuple[dict[str, Any], str, str]] = [
         "Basic dTpwbGFudGVkLXNlY3JldC03ZjNh",
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 def shows(header: str, value: str) -> Any:

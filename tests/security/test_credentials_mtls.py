@@ -12,17 +12,10 @@ from dragoman.model.secret import Secret
 from dragoman.net import AddressRule, Client, ClientIdentity, NetError, Reach, TlsProfiles
 from dragoman.ports.clock import SystemClock
 from dragoman.security.certificates import encrypted_key
-from tests.end_to_end.world import failing_paths, fresh, refused, tracebacks
-from tests.support.hub import HubProcess, running_hub
+from tests.end_to_end.world import failing_paths, fresh, refused
+from tests.support.hub import HubProcess
 from tests.support.locked_agent import Authority, LockedAgent, locked_agent
 from tests.support.run import run
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    with running_hub(tmp_path_factory.mktemp("hub") / "data") as hub:
-        yield hub
-    assert tracebacks(hub) == []
 
 
 @pytest.fixture

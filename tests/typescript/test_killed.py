@@ -3,16 +3,13 @@
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.end_to_end.world import eventually
 from tests.support.hub import HubProcess
+from tests.support.marked_calls import SHORT_LEASE, WORDS, answer, answered, asking, held
 from tests.typescript.running import AGENT, NodeAgent
-
-SHORT_LEASE = {"DRAGOMAN_CONNECT_LEASE_S": "1"}
-WORDS = "0 1 2 3 "
 
 
 @pytest.fixture(scope="module")
@@ -29,34 +26,11 @@ def agent(hub: HubProcess, tmp_path: Path) -> Iterator[NodeAgent]:
     assert agent.stop() == 0
 
 
-def accepted(hub: HubProcess, skill: str, **input: Any) -> str:
-    body = {"target_agent_id": AGENT, "skill": skill, "input": input}
-    return hub.post("/v1/a2a/call/async", body).json["call_id"]
-
-
-def told(hub: HubProcess, call_id: str) -> dict[str, Any]:
-    return hub.get(f"/v1/a2a/call/{call_id}/status").json
-
-
-def answered(hub: HubProcess, call_id: str) -> dict[str, Any]:
-    eventually(lambda: told(hub, call_id)["status"] in ("completed", "failed"), "the call ended")
-    said = told(hub, call_id)
-    assert said["status"] == "completed", said
-    return said["result"]
-
-
-def held(hub: HubProcess, release: Path) -> str:
-    """A call that holds in its midst."""
-    call_id = accepted(hub, "count", to=4, hold_at=2, release=str(release))
-    eventually(lambda: told(hub, call_id).get("message") == "holds", "it holds")
-    return call_id
-
-
 @pytest.mark.req("X-21")
 def test_a_call_whose_agent_is_killed_is_begun_again_by_its_next_process_under_the_same_id(
     hub: HubProcess, agent: NodeAgent, tmp_path: Path
 ) -> None:
-    call_id = held(hub, tmp_path / "release")
+    call_id = held(hub, AGENT, tmp_path / "release")
     first = agent.pid
     agent.kill()
     (tmp_path / "release").touch()
@@ -67,7 +41,7 @@ def test_a_call_whose_agent_is_killed_is_begun_again_by_its_next_process_under_t
 
 
 def test_a_call_whose_hub_is_killed_goes_on_where_it_is(hub: HubProcess, agent: NodeAgent, tmp_path: Path) -> None:
-    call_id = held(hub, tmp_path / "release")
+    call_id = held(hub, AGENT, tmp_path / "release")
     hub.kill()
     (tmp_path / "release").touch()
     eventually(lambda: agent.marks("end"), "it ends while there is no hub to tell it to")
@@ -79,13 +53,13 @@ def test_a_call_whose_hub_is_killed_goes_on_where_it_is(hub: HubProcess, agent: 
 def test_a_process_that_is_told_to_stop_finishes_what_it_does_and_a_second_signal_ends_it_at_once(
     hub: HubProcess, agent: NodeAgent, tmp_path: Path
 ) -> None:
-    call_id = held(hub, tmp_path / "release")
+    call_id = held(hub, AGENT, tmp_path / "release")
     agent.signal()
     (tmp_path / "release").touch()
     assert agent.ended() == 0
     assert answered(hub, call_id) == {"text": WORDS}
     agent.start()
-    left = held(hub, tmp_path / "never")
+    left = held(hub, AGENT, tmp_path / "never")
     agent.signal()
     agent.signal(signal.SIGINT)
     assert agent.ended() in (128 + signal.SIGINT, 128 + signal.SIGTERM)  # Either may come first.
@@ -95,12 +69,11 @@ def test_a_process_that_is_told_to_stop_finishes_what_it_does_and_a_second_signa
 
 @pytest.mark.full
 def test_what_was_answered_before_a_kill_is_not_asked_again(hub: HubProcess, agent: NodeAgent) -> None:
-    call_id = accepted(hub, "question")
-    eventually(lambda: told(hub, call_id).get("awaiting") == "input", "it asks")
-    assert _answer(hub, call_id, "this") == "What else?"
+    call_id = asking(hub, AGENT)
+    assert answer(hub, AGENT, call_id, "this") == "What else?"
     agent.kill()
     agent.start()
-    assert _answer(hub, call_id, "that") is None
+    assert answer(hub, AGENT, call_id, "that") is None
     assert answered(hub, call_id) == {"text": "this and that"}
     assert len(agent.marks()) == 2
 
@@ -110,21 +83,9 @@ def test_two_processes_share_the_calls_of_one_agent_and_one_of_them_may_go(
     hub: HubProcess, agent: NodeAgent, tmp_path: Path
 ) -> None:
     other = NodeAgent(hub, tmp_path / "marks", concurrency=10).start()
-    calls = [held(hub, tmp_path / "release") for _ in range(4)]
+    calls = [held(hub, AGENT, tmp_path / "release") for _ in range(4)]
     assert {mark.pid for mark in agent.marks()} == {agent.pid, other.pid}
     agent.kill()
     (tmp_path / "release").touch()
     assert [answered(hub, call_id) for call_id in calls] == [{"text": WORDS}] * 4
     assert other.stop() == 0
-
-
-def _answer(hub: HubProcess, call_id: str, text: str) -> str | None:
-    """Answer what the agent asked; what it asks next."""
-    body = {
-        "target_agent_id": AGENT,
-        "skill": "question",
-        "input": {"text": text},
-        "context": {"continue_call_id": call_id},
-    }
-    said = hub.post("/v1/a2a/call", body).json
-    return said["error"]["message"] if said["status"] != "completed" else None

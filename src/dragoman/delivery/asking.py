@@ -208,7 +208,7 @@ class Asking:
         left_ms = int((call.deadline - self._clock.monotonic()) * 1000)
         if left_ms <= 0:
             raise AgentTimeout(timeout_ms=int(call.timeout_s * 1000), agent_id=agent.id)
-        dialect = self._dialects[endpoint.dialect]
+        dialect, caller = self._dialects[endpoint.dialect], call.caller.name
         return Outgoing(
             verb=verb,
             task=task,
@@ -216,8 +216,8 @@ class Asking:
             endpoint=endpoint,
             at=at,
             message=call.message if verb is Verb.SEND or verb is Verb.STREAM else None,
-            headers=self._headers(dialect, agent, endpoint.url or "", task, call.caller.name),
-            caller=call.caller.name,
+            headers=self._headers(dialect, agent, endpoint.url or "", task, caller),
+            caller=caller,
             attempt=opened.attempt,
             timeout_ms=left_ms,
             hub_url=self._hub_url,

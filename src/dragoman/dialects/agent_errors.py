@@ -1,13 +1,53 @@
-"""An agent's refusal in the form of the A2A family, over JSON-RPC or HTTP: what it means for the call."""
+"""What an agent's refusal means for the call: told by the HTTP status alone, or as an error of the A2A family."""
 
+from datetime import datetime
 from typing import Final
 
-from dragoman.model.errors import AgentError, ContentRefused, DragomanError, InputRefused
+from dragoman.dialects.dialect import Heard
+from dragoman.dialects.times import retry_after_s
+from dragoman.model.errors import (
+    AgentError,
+    AgentUnavailable,
+    ContentRefused,
+    DragomanError,
+    InputRefused,
+    RateLimited,
+)
+from dragoman.model.events import StatusChanged
+from dragoman.model.http import HttpReply
 from dragoman.model.json import JsonObject, is_array, is_object
+from dragoman.model.states import TaskState
 
 _NO_METHOD: Final = frozenset({-32601, -32004})
 _NO_METHOD_REASONS: Final = frozenset({"METHOD_NOT_FOUND", "UNSUPPORTED_OPERATION"})
 _NO_METHOD_STATUSES: Final = frozenset({404, 405, 501})
+
+
+def refused_by(reply: HttpReply, at: datetime) -> Heard | None:
+    """What the HTTP status alone says: that the agent is busy, or does not take the hub's credential."""
+    if reply.status in (429, 503):
+        return failed(at, busy(reply))
+    if reply.status in (401, 403):
+        return failed(at, locked_out(reply))
+    return None
+
+
+def busy(reply: HttpReply, words: str | None = None) -> DragomanError:
+    """That the agent is to be asked later: after the time it names, else after a second."""
+    kind = RateLimited if reply.status == 429 else AgentUnavailable
+    said = words or f"The agent answered HTTP {reply.status}."
+    return kind(said, retry_after=retry_after_s(reply.headers) or 1, agent_status=reply.status)
+
+
+def locked_out(reply: HttpReply) -> DragomanError:
+    """That the agent does not take the hub's credential."""
+    said = f"The agent refused the hub's credential: HTTP {reply.status}."
+    return AgentError(said, reason="agent_refused_hub", agent_status=reply.status)
+
+
+def failed(at: datetime, error: DragomanError) -> Heard:
+    """The call ended with this error."""
+    return Heard(events=(StatusChanged(at=at, state=TaskState.FAILED, failure=error.failure()),), settled=True)
 
 
 def error_of(error: JsonObject, status: int = 200) -> DragomanError:

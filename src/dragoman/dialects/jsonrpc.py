@@ -5,6 +5,7 @@ Out: `read_reply` is liberal: a null sibling is absent, ids may be anything, mem
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final, TypeVar
 
 import msgspec
@@ -140,13 +141,18 @@ def require_json(request: HttpRequest) -> None:
 
 def header_text(request: HttpRequest, name: str) -> str | None:
     """A header that is an id of the caller's: 1 to 256 ASCII characters. Raises BadParams."""
-    value = request.headers.get(name.lower().encode())
+    value = request.headers.get(_wire_name(name))
     if value is None:
         return None
     if not 0 < len(value) <= 256 or not value.isascii():
         rule = "1 to 256 ASCII characters"
         raise BadParams(f"{name}: {rule}", errors=[{"path": name, "message": rule}])
     return value.decode("ascii")
+
+
+@cache
+def _wire_name(name: str) -> bytes:
+    return name.lower().encode()
 
 
 def result_reply(request_id: Id, result: object, headers: Headers = JSON_HEADERS) -> HttpReply:

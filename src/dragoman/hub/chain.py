@@ -25,7 +25,7 @@ def chain_of(caller: Caller, agent: Agent, parent: Task | None, max_depth: int =
 
 def without_loop(chain: tuple[str, ...], agent: Agent, max_depth: int = MAX_DEPTH) -> tuple[str, ...]:
     """The chain of a call to this agent. Raises CallLoop, showing the chain."""
-    if agent.id in chain:
+    if chain and agent.id in chain:
         shown = " → ".join((*chain, agent.id))
         raise CallLoop(
             f"{shown} is a loop; a call may not come back to an agent that waits for it. Call another, or answer.",

@@ -10,16 +10,15 @@ import msgspec
 
 from dragoman.dialects.a2a_v03.rest_errors import NAMES
 from dragoman.dialects.a2a_v03.rest_wire import own_answer, proto_params
+from dragoman.dialects.agent_errors import failed, refused_by
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.jsonrpc import RpcError, unreadable
 from dragoman.dialects.kinds import (
     JSON_OR_STREAM,
     SENDING,
     error_of,
-    failed,
     has_no_stream,
     hear_object,
-    refused_by,
     sent_once,
     sent_params,
 )

@@ -10,7 +10,7 @@ import msgspec
 
 from dragoman.dialects.a2a_v10.strict import hear_strict
 from dragoman.dialects.a2a_v10.wire import wire_message
-from dragoman.dialects.agent_errors import error_of, lacks_method
+from dragoman.dialects.agent_errors import busy, error_of, failed, lacks_method, locked_out
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.hints import hints_of
 from dragoman.dialects.jsonrpc import request_body, unreadable
@@ -18,16 +18,12 @@ from dragoman.dialects.kinds import sent_once
 from dragoman.dialects.listening import TaskListener
 from dragoman.dialects.shapes import account_in, may_hold_doubles, read_message, read_task, unwrapped, whole_numbers
 from dragoman.dialects.text import path_segment
-from dragoman.dialects.times import retry_after_s
 from dragoman.model.agent import Binding, Endpoint
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import (
-    AgentError,
-    AgentUnavailable,
     BadAgentReply,
     DragomanError,
     NotSupported,
-    RateLimited,
 )
 from dragoman.model.events import MessageAdded, Remote, StatusChanged
 from dragoman.model.http import Headers, HttpReply, HttpRequest
@@ -86,7 +82,7 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     if reply.status == 200 and (heard := hear_strict(reply.body, at)) is not None:
         return heard
     result = _result_of(outgoing, reply)
-    return _failed(at, result) if isinstance(result, DragomanError) else _answered(outgoing, reply, result, at)
+    return failed(at, result) if isinstance(result, DragomanError) else _answered(outgoing, reply, result, at)
 
 
 def listen(outgoing: Outgoing) -> TaskListener:
@@ -111,14 +107,13 @@ def _result_of(outgoing: Outgoing, reply: HttpReply) -> Json | DragomanError:
     Raises NotSupported where it says that there are no streams, BadAgentReply for what is neither.
     """
     if reply.status in (429, 503):
-        return _busy(reply)
+        return busy(reply)
     body = _object_in(reply)
     if outgoing.verb in _STREAMED and reply.status in _NO_SUCH:
         _require_stream(outgoing, reply, body)
     error: Json = None if body is None else body.get("error")
     if reply.status in _LOCKED and not is_object(error):
-        said = f"The agent refused the hub's credential: HTTP {reply.status}."
-        return AgentError(said, reason="agent_refused_hub", agent_status=reply.status)
+        return locked_out(reply)
     if body is None:
         raise unreadable(reply)
     if is_object(error):
@@ -218,17 +213,3 @@ def _direct(outgoing: Outgoing, value: JsonObject, at: datetime) -> Heard:
     context_id = value.get("contextId")
     remote = Remote(context_id=context_id) if isinstance(context_id, str) else None
     return Heard(events=(said, done), settled=True, remote=remote)
-
-
-def _failed(at: datetime, error: DragomanError) -> Heard:
-    ended = StatusChanged(at=at, state=TaskState.FAILED, failure=error.failure())
-    return Heard(events=(ended,), settled=True)
-
-
-def _busy(reply: HttpReply) -> DragomanError:
-    kind = RateLimited if reply.status == 429 else AgentUnavailable
-    return kind(
-        f"The agent answered HTTP {reply.status}.",
-        retry_after=retry_after_s(reply.headers) or 1,
-        agent_status=reply.status,
-    )

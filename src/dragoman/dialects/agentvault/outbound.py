@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from dragoman.dialects.agent_errors import busy, failed
 from dragoman.dialects.agentvault.answers import AS, STATUS
 from dragoman.dialects.agentvault.content import block_of, read_artifact, read_message, wire_message
 from dragoman.dialects.agentvault.turns import TURN, Turns, echoes
@@ -15,16 +16,13 @@ from dragoman.dialects.hints import HINTS, conversation_of, hints_of
 from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, shows, unreadable
 from dragoman.dialects.kinds import sent_once
 from dragoman.dialects.shapes import account_in, read_state
-from dragoman.dialects.times import retry_after_s
 from dragoman.model.content import Message, Role
 from dragoman.model.errors import (
     AgentError,
-    AgentUnavailable,
     BadAgentReply,
     DragomanError,
     InputRefused,
     NotSupported,
-    RateLimited,
 )
 from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, StatusChanged, TaskEvent
 from dragoman.model.http import Headers, HttpReply, HttpRequest
@@ -79,13 +77,13 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     if outgoing.verb is Verb.SUBSCRIBE:
         return _instead_of_stream(outgoing, reply, at)
     if reply.status in (429, 503):
-        return _failed(at, _busy(reply))
+        return failed(at, busy(reply))
     plain = _plain_error(reply)
     if plain is not None:
-        return _failed(at, plain)
+        return failed(at, plain)
     result = read_reply(reply)
     if isinstance(result, RpcError):
-        return _failed(at, _error_of(result, outgoing.verb))
+        return failed(at, _error_of(result, outgoing.verb))
     if not is_object(result):
         raise unreadable(reply)
     if isinstance(result.get("state"), str):
@@ -222,17 +220,3 @@ def _error_of(error: RpcError, verb: Verb) -> DragomanError:
     if error.code == -32602 and verb is Verb.SEND:
         return InputRefused(error.message, agent_code=error.code)
     return AgentError(error.message, agent_code=error.code)
-
-
-def _failed(at: datetime, error: DragomanError) -> Heard:
-    ended = StatusChanged(at=at, state=TaskState.FAILED, failure=error.failure())
-    return Heard(events=(ended,), settled=True)
-
-
-def _busy(reply: HttpReply) -> DragomanError:
-    kind = RateLimited if reply.status == 429 else AgentUnavailable
-    return kind(
-        f"The agent answered HTTP {reply.status}.",
-        retry_after=retry_after_s(reply.headers) or 1,
-        agent_status=reply.status,
-    )

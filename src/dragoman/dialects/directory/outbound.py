@@ -9,23 +9,21 @@ from typing import Final, assert_never
 
 import msgspec
 
+from dragoman.dialects.agent_errors import busy, failed
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.directory.answers import TASK_TIMEOUT
 from dragoman.dialects.directory.card import CANCEL_METHOD, STREAM_METHOD
 from dragoman.dialects.directory.wire import MAX_TIMEOUT_MS
 from dragoman.dialects.jsonrpc import request_body, unreadable
-from dragoman.dialects.times import retry_after_s
 from dragoman.model.content import Artifact, Message, Part, Role, Text
 from dragoman.model.errors import (
     AgentError,
     AgentTimeout,
-    AgentUnavailable,
     BadAgentReply,
     ContentRefused,
     DragomanError,
     InputRefused,
     NotSupported,
-    RateLimited,
 )
 from dragoman.model.events import ArtifactChunk, Remote, StatusChanged
 from dragoman.model.http import JSON_TYPE, Headers, HttpReply, HttpRequest
@@ -79,7 +77,7 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     if outgoing.verb is Verb.STREAM and _has_no_streams(reply):
         raise NotSupported("The agent has no streams.")
     if reply.status in (429, 503):
-        return _failed(at, _busy(reply))
+        return failed(at, _busy(reply))
     body = _body_of(reply)
     if body.get("error"):
         return _heard_error(at, body["error"], reply)
@@ -109,9 +107,9 @@ def _has_no_streams(reply: HttpReply) -> bool:
 def _heard_result(at: datetime, result: JsonObject, reply: HttpReply) -> Heard:
     status = str(result.get("status") or "completed").lower().replace("-", "_")
     if status == "timeout":
-        return _failed(at, AgentTimeout(_words(result) or _OUT_OF_TIME))
+        return failed(at, AgentTimeout(_words(result) or _OUT_OF_TIME))
     if status in ("failed", "error"):
-        return _failed(at, AgentError(_words(result) or "The agent failed."))
+        return failed(at, AgentError(_words(result) or "The agent failed."))
     if status == "rejected":
         return _rejected(at, _words(result))
     if status in ("cancelled", "canceled"):
@@ -138,7 +136,7 @@ def _heard_error(at: datetime, error: Json, reply: HttpReply) -> Heard:
     reason: Json = data.get("reason")
     message = _text(data.get("message")) or _text(said.get("message")) or f"The agent answered HTTP {reply.status}."
     if code == TASK_TIMEOUT or reason == "timeout":
-        return _failed(at, AgentTimeout(_OUT_OF_TIME if message in _SET_PHRASES else message))
+        return failed(at, AgentTimeout(_OUT_OF_TIME if message in _SET_PHRASES else message))
     if reason == "rejected":
         return _rejected(at, message)
     facts: JsonObject = {}
@@ -150,10 +148,10 @@ def _heard_error(at: datetime, error: Json, reply: HttpReply) -> Heard:
         facts["agent_status"] = reply.status
     if code == -32602:
         refused = ContentRefused if reason == "content_not_supported" else InputRefused
-        return _failed(at, refused(message, **facts))
+        return failed(at, refused(message, **facts))
     if reply.status in (401, 403):
         facts["reason"] = "agent_refused_hub"
-    return _failed(at, AgentError(message, **facts))
+    return failed(at, AgentError(message, **facts))
 
 
 def _innermost(result: JsonObject) -> JsonObject:
@@ -170,28 +168,17 @@ def _completed(at: datetime, parts: tuple[Part, ...], remote_id: str | None) -> 
     return Heard(events=(chunk, done), settled=True, remote=Remote(task_id=remote_id) if remote_id else None)
 
 
-def _failed(at: datetime, error: DragomanError) -> Heard:
-    ended = StatusChanged(at=at, state=TaskState.FAILED, failure=error.failure())
-    return Heard(events=(ended,), settled=True)
-
-
 def _rejected(at: datetime, words: str | None) -> Heard:
     said = Message(id="status-message", role=Role.AGENT, parts=(Text(text=words),), at=at) if words else None
     return Heard(events=(StatusChanged(at=at, state=TaskState.REJECTED, message=said),), settled=True)
 
 
 def _busy(reply: HttpReply) -> DragomanError:
-    kind = RateLimited if reply.status == 429 else AgentUnavailable
     try:
         error: Json = _body_of(reply).get("error")
     except BadAgentReply:
         error = None
-    words = _text(error.get("message") if is_object(error) else error)
-    return kind(
-        words or f"The agent answered HTTP {reply.status}.",
-        retry_after=retry_after_s(reply.headers) or 1,
-        agent_status=reply.status,
-    )
+    return busy(reply, _text(error.get("message") if is_object(error) else error))
 
 
 def _words(result: JsonObject) -> str | None:

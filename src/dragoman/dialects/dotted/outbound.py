@@ -3,16 +3,15 @@
 from datetime import datetime
 from typing import Final
 
+from dragoman.dialects.agent_errors import failed, refused_by
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.jsonrpc import RpcError, read_reply, request_body, shows, unreadable
 from dragoman.dialects.kinds import (
     JSON_OR_STREAM,
     SENDING,
     error_of,
-    failed,
     has_no_stream,
     hear_object,
-    refused_by,
     restored_events,
     sent_once,
     sent_params,

@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 import msgspec
 
+from dragoman.dialects.agent_errors import busy
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.envelope.errors import INTERNAL_ERROR, agent_error
 from dragoman.dialects.envelope.reports import completion_events, error_event, update_event
@@ -28,10 +29,10 @@ from dragoman.dialects.envelope.wire import (
 )
 from dragoman.dialects.hints import HINTS, conversation_of, hints_of
 from dragoman.dialects.jsonrpc import unreadable
-from dragoman.dialects.times import retry_after_s, wire_time
+from dragoman.dialects.times import wire_time
 from dragoman.dialects.uuids import uuid_of
 from dragoman.model.content import Message
-from dragoman.model.errors import AgentError, AgentUnavailable, DragomanError, RateLimited
+from dragoman.model.errors import AgentError, DragomanError
 from dragoman.model.events import Remote, StatusChanged, TaskEvent
 from dragoman.model.http import JSON_TYPE, Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_object
@@ -208,11 +209,9 @@ def _error_of(reply: HttpReply, body: JsonObject) -> DragomanError:
     facts: JsonObject = dict(told["details"]) if is_object(told.get("details")) else {}
     if reply.status >= 300:
         facts["agent_status"] = reply.status
-    wait_s = retry_after_s(reply.headers)
     if reply.status in (429, 503):
         # What the agent's own details say is dropped: they describe its trouble, not the caller's.
-        kind = RateLimited if reply.status == 429 else AgentUnavailable
-        return kind(message, retry_after=wait_s or 1, agent_status=reply.status)
+        return busy(reply, message)
     if reply.status in (401, 403):
         return AgentError(message, reason="agent_refused_hub", agent_status=reply.status)
     error = agent_error(code, message, facts)

@@ -6,23 +6,21 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from dragoman.dialects.agent_errors import failed, refused_by
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.hints import HINTS, hints_of
 from dragoman.dialects.jsonrpc import RpcError, read_reply, unreadable
 from dragoman.dialects.kinds.objects import restored, wire_message
 from dragoman.dialects.shapes import account_in, read_message, read_task, unwrapped
-from dragoman.dialects.times import retry_after_s
 from dragoman.dialects.uuids import uuid_of
 from dragoman.model.content import Artifact, Message, Role
 from dragoman.model.errors import (
     AgentError,
-    AgentUnavailable,
     BadAgentReply,
     ContentRefused,
     DragomanError,
     InputRefused,
     NotSupported,
-    RateLimited,
 )
 from dragoman.model.events import ArtifactChunk, Logged, MessageAdded, Remote, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.http import Headers, HttpReply
@@ -72,24 +70,6 @@ def sent_once(outgoing: Outgoing) -> Headers:
     if not key.isascii() or not key.isprintable() or len(key) > MAX_KEY:
         key = uuid_of(key)  # The caller's own id, which is no header as it is.
     return {b"idempotency-key": key.encode()}
-
-
-def refused_by(reply: HttpReply, at: datetime) -> Heard | None:
-    """What the HTTP status alone says: that the agent is busy, or does not take the hub's credential."""
-    if reply.status in (429, 503):
-        kind = RateLimited if reply.status == 429 else AgentUnavailable
-        wait_s = retry_after_s(reply.headers) or 1
-        said = f"The agent answered HTTP {reply.status}."
-        return failed(at, kind(said, retry_after=wait_s, agent_status=reply.status))
-    if reply.status in (401, 403):
-        said = f"The agent refused the hub's credential: HTTP {reply.status}."
-        return failed(at, AgentError(said, reason="agent_refused_hub", agent_status=reply.status))
-    return None
-
-
-def failed(at: datetime, error: DragomanError) -> Heard:
-    """The call ended with this error."""
-    return Heard(events=(StatusChanged(at=at, state=TaskState.FAILED, failure=error.failure()),), settled=True)
 
 
 def error_of(error: RpcError) -> DragomanError:

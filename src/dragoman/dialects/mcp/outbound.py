@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from dragoman.dialects.agent_errors import failed, refused_by
 from dragoman.dialects.dialect import Heard, Outgoing, Verb
 from dragoman.dialects.jsonrpc import RpcError, read_reply, unreadable
 from dragoman.dialects.mcp.content import parts_of, words_of
@@ -33,16 +34,13 @@ from dragoman.dialects.mcp.protocol import (
     text_in,
 )
 from dragoman.dialects.sse import SseEvent, SseParser, is_stream
-from dragoman.dialects.times import retry_after_s
 from dragoman.model.content import Artifact, Data, Message, Role, Text
 from dragoman.model.errors import (
     AgentError,
-    AgentUnavailable,
     BadAgentReply,
     DragomanError,
     InputRefused,
     NotSupported,
-    RateLimited,
 )
 from dragoman.model.events import ArtifactChunk, StatusChanged
 from dragoman.model.http import Headers, HttpReply, HttpRequest
@@ -125,7 +123,7 @@ def _arguments(message: Message | None) -> JsonObject:
 
 def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
     """What an answer says. Raises BadAgentReply for rubbish, for a session that is over, and for another revision."""
-    refused = _refused(reply, at)
+    refused = refused_by(reply, at)
     if refused is not None:
         return refused
     if session_over(outgoing.headers, reply):
@@ -177,15 +175,15 @@ class McpListener:
 def answered(result: Json | RpcError, at: datetime) -> Heard | None:
     """What the answer to a call means; None for what is no answer to one."""
     if isinstance(result, RpcError):
-        return _failed(at, _error_of(result))
+        return failed(at, _error_of(result))
     if not is_object(result):
         return None
     if result.get("resultType") == "input_required":
         said = "The tool asks its caller something, which calls through the hub cannot answer."
-        return _failed(at, NotSupported(said, reason="input_required"))
+        return failed(at, NotSupported(said, reason="input_required"))
     if result.get("isError") is True:
         words = words_of(result)[:_SHOWN] or "The tool failed without a word."
-        return _failed(at, AgentError(words, reason="tool_error"))
+        return failed(at, AgentError(words, reason="tool_error"))
     if not is_array(result.get("content")) and "structuredContent" not in result:
         return None
     made = ArtifactChunk(at=at, artifact=Artifact(id=RESULT_ARTIFACT, parts=parts_of(result)))
@@ -215,23 +213,6 @@ def _error_of(error: RpcError) -> DragomanError:
             if version in ALONE:
                 raise BadAgentReply(error.message, reason="version", agent_code=error.code, try_version=version)
     return _KEPT.get(error.code, AgentError)(error.message, agent_code=error.code)
-
-
-def _refused(reply: HttpReply, at: datetime) -> Heard | None:
-    """What the HTTP status alone says: that the server is busy, or does not take the hub's credential."""
-    if reply.status in (429, 503):
-        kind = RateLimited if reply.status == 429 else AgentUnavailable
-        wait_s = retry_after_s(reply.headers) or 1
-        said = f"The agent answered HTTP {reply.status}."
-        return _failed(at, kind(said, retry_after=wait_s, agent_status=reply.status))
-    if reply.status in (401, 403):
-        said = f"The agent refused the hub's credential: HTTP {reply.status}."
-        return _failed(at, AgentError(said, reason="agent_refused_hub", agent_status=reply.status))
-    return None
-
-
-def _failed(at: datetime, error: DragomanError) -> Heard:
-    return Heard(events=(StatusChanged(at=at, state=TaskState.FAILED, failure=error.failure()),), settled=True)
 
 
 def _nothing(reply: HttpReply) -> Heard:

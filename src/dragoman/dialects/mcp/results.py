@@ -11,7 +11,7 @@ import msgspec
 
 from dragoman.dialects.mcp.content import block_of
 from dragoman.dialects.mcp.protocol import PROGRESS_TOKEN, notification_bytes
-from dragoman.dialects.mcp.tools import ANSWER, CALL_ID, MESSAGE
+from dragoman.dialects.mcp.tools import ANSWER, CALL_ID
 from dragoman.dialects.refusals import failure_of, text_of
 from dragoman.model.content import Role
 from dragoman.model.errors import DragomanError
@@ -20,6 +20,7 @@ from dragoman.model.json import JsonObject, is_object
 from dragoman.model.lifecycle import output_of
 from dragoman.model.states import INTERRUPTED, TaskState
 from dragoman.model.task import Ended, Snapshot, StreamItem, Task
+from dragoman.model.tool_inputs import MESSAGE
 
 META_CALL: Final = "dragoman/call"
 META_ERROR: Final = "dragoman/error"

@@ -7,17 +7,11 @@ from typing import Final
 
 from dragoman.model.agent import Agent, Skill
 from dragoman.model.content import Data, Part, Text
-from dragoman.model.errors import InputRefused
 from dragoman.model.json import Json, JsonObject, is_array
 from dragoman.model.objects import parts_of_object
+from dragoman.model.tool_inputs import IN_WORDS, MESSAGE, lacks_text
 from dragoman.model.tool_names import tool_name
 
-MESSAGE: Final = "message"
-IN_WORDS: Final[JsonObject] = {
-    "type": "object",
-    "properties": {MESSAGE: {"type": "string", "description": "What to say to the agent, in words."}},
-    "required": [MESSAGE],
-}
 ANSWER: Final = "dragoman__answer"  # no agent has that id: `dragoman` is the hub's own
 CALL_ID: Final = "call_id"
 # Without a type, what only schemas of objects are made of; the hub knows no other inputs.
@@ -65,7 +59,7 @@ def parts_given(skill: Skill, arguments: JsonObject) -> tuple[Part, ...]:
     if isinstance(words, str):
         return (Text(text=words),)
     if not arguments:
-        raise _missing(MESSAGE)
+        raise lacks_text(MESSAGE)
     return (Data(value=arguments),)  # Who read no list may know what the agent takes all the same.
 
 
@@ -73,14 +67,10 @@ def answer_given(arguments: JsonObject) -> tuple[str, tuple[Part, ...]]:
     """Which call is answered, and with what. Raises InputRefused."""
     call_id, words = arguments.get(CALL_ID), arguments.get(MESSAGE)
     if not isinstance(call_id, str) or not call_id:
-        raise _missing(CALL_ID)
+        raise lacks_text(CALL_ID)
     if not isinstance(words, str):
-        raise _missing(MESSAGE)
+        raise lacks_text(MESSAGE)
     return call_id, (Text(text=words),)
-
-
-def _missing(name: str) -> InputRefused:
-    return InputRefused(f"{name}: required, a text", errors=[{"path": name, "message": "required"}])
 
 
 def _object_schema(schema: JsonObject | None) -> JsonObject | None:

@@ -15,15 +15,10 @@ import msgspec
 
 from dragoman.model.errors import InputRefused
 from dragoman.model.json import Json, JsonObject, is_array, is_object
+from dragoman.model.tool_inputs import IN_WORDS, MESSAGE, lacks_text
 from dragoman.sdk.content import Data
 
 INPUT: Final = "input"
-MESSAGE: Final = "message"
-MESSAGE_SCHEMA: Final[JsonObject] = {
-    "type": "object",
-    "properties": {MESSAGE: {"type": "string", "description": "What to say to the agent, in words"}},
-    "required": [MESSAGE],
-}
 
 _NOTES: Final = frozenset({"type", "title", "description", "examples", "$comment", "$schema", "$id"})
 _LEFT_OUT: Final = frozenset({"$schema", "$id", "title", "anyOf", "oneOf", "allOf", "not", "if", "then", "else"})
@@ -65,7 +60,7 @@ class Takes(msgspec.Struct, frozen=True, kw_only=True):
             value = given.get(INPUT, given)
         elif self.form is Form.WORDS:
             if not given:
-                raise InputRefused(f"{MESSAGE}: required", errors=[{"path": MESSAGE, "message": "required"}])
+                raise lacks_text(MESSAGE)
             value = given.get(MESSAGE, given)  # A model that knows the agent may say what it takes all the same.
         if is_object(value):
             return value, None
@@ -82,7 +77,7 @@ def takes_of(schema: Json) -> Takes:
     kinds: Json = whole.get("type", "object")
     is_an_object = kinds == "object" or (is_array(kinds) and "object" in kinds)
     if is_an_object and not whole.keys() - _NOTES:
-        return Takes(schema=MESSAGE_SCHEMA, form=Form.WORDS)
+        return Takes(schema=IN_WORDS, form=Form.WORDS)
     properties: Json = whole.get("properties")
     if not is_an_object or not (is_object(properties) or not whole.keys() & _CHOICES):
         return Takes(schema=_in_a_field(whole), form=Form.INSIDE)
