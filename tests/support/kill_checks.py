@@ -19,7 +19,7 @@ from dragoman.backends.sqlite.audit_check import check
 from dragoman.backends.sqlite.connection import Connection, connect, number
 from dragoman.model.content import Data
 from dragoman.model.events import Happened, StatusChanged
-from dragoman.model.lifecycle import advance
+from dragoman.model.lifecycle import legal
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 from dragoman.ports.audit import Window
@@ -195,11 +195,10 @@ def _check_task(connection: Connection, row: Row, stored: dict[str, Task]) -> li
 
 def _walked(happened: Sequence[Happened]) -> TaskState | None:
     """The state that events lead to; None where a move is not legal."""
-    state: TaskState | None = TaskState.SUBMITTED
-    for each in happened:
-        state = None if state is None else advance(state, each.event)
-    first = happened[0].event if happened else None
-    return state if isinstance(first, StatusChanged) and first.state is TaskState.SUBMITTED else None
+    events = [each.event for each in happened]
+    moves = [event.state for event in events if isinstance(event, StatusChanged)]
+    begins = bool(events) and isinstance(events[0], StatusChanged) and moves[0] is TaskState.SUBMITTED
+    return moves[-1] if begins and legal(TaskState.SUBMITTED, events) == events else None
 
 
 def _check_calls(ledger: Ledger, stored: dict[str, Task]) -> list[str]:
