@@ -169,7 +169,38 @@ def test_a_reader_that_was_cut_comes_back_to_where_it_was(hub: HubProcess, telle
     with replayed(hub, call_id) as whole:
         assert text(list(whole)) == "one two three"
     with replayed(hub, call_id, seen[-1].id) as nothing:
-        assert list(nothing) == []
+        assert names(list(nothing)) == ["done"]  # Whoever was cut off before it still waits for that.
+
+
+@pytest.mark.req("P-21")
+def test_who_asks_a_second_time_and_is_cut_off_inside_what_was_said_so_far_misses_none_of_it(
+    hub: HubProcess, teller: tuple[str, StreamingAgent]
+) -> None:
+    agent_id, agent = teller
+    key = fresh("twice")
+    with called(hub, agent_id, key=key) as stream:
+        call = agent.next_call()
+        call.say("progress", {"progress": 0.5, "message": "Reading"})
+        call.chunks("one ", "two ")
+        seen = stream.take(2)
+        while text(seen) != "one two ":
+            seen += stream.take(1)
+        with called(hub, agent_id, key=key) as again:
+            shown = again.take(3)
+        start, progress, words = shown
+        assert (names(shown), words.data) == (["start", "progress", "chunk"], {"content": "one two "})
+        call.chunks("three")
+        call.complete()
+        list(stream)
+    call_id = call.body["call_id"]
+    for cut_after, left in ((start, "one two three"), (progress, "one two three"), (words, "three")):
+        with replayed(hub, call_id, cut_after.id) as rest:
+            assert text(list(rest)) == left
+    with called(hub, agent_id, key=key) as whole:
+        shown = list(whole)
+    assert names(shown) == ["start", "progress", "chunk", "complete", "done"]
+    with replayed(hub, call_id, shown[2].id) as rest:
+        assert names(list(rest)) == ["complete", "done"]
 
 
 @pytest.mark.req("P-21")

@@ -61,6 +61,7 @@ class Streaming(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     frames: Frames
     headers: Headers = STREAM_HEADERS
     broken: Callable[[DragomanError], bytes] | None = None  # how it says that it cannot go on, where it has words
+    nothing_left: bytes = b""  # what a reader is told that had seen the end before, where it waits for a last word
 
 
 @runtime_checkable

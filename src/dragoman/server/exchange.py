@@ -158,7 +158,7 @@ def worded(asked: Exchange, answer: Answer, spoken: Spoken, files: Files) -> Rep
     if isinstance(answer, Stream) and isinstance(asked, StreamExchange):
         streaming = asked.stream(answer.task_id, answer.context_id)
         linked = None if spoken.inline else partial(files.linked_item, answer.tenant, answer.task_id)
-        body = ByteStream(answer.items, streaming.frames, linked, streaming.broken)
+        body = ByteStream(answer.items, streaming.frames, linked, streaming.broken, streaming.nothing_left)
         return StreamReply(headers=streaming.headers, body=body)
     if isinstance(answer, Changes) and isinstance(asked, ChangesExchange):
         return StreamReply(headers=STREAM_HEADERS, body=ByteStream(answer.items, asked.changes()))

@@ -38,7 +38,7 @@ Send = Callable[[Message], Awaitable[None]]
 class ByteStream(Generic[Item]):
     """The bytes of one stream, as they come."""
 
-    __slots__ = ("_broken", "_frames", "_items", "_linked", "_stopping", "counted")
+    __slots__ = ("_broken", "_frames", "_items", "_linked", "_nothing_left", "_stopping", "counted")
 
     def __init__(
         self,
@@ -46,11 +46,13 @@ class ByteStream(Generic[Item]):
         frames: Callable[[Item], bytes],
         linked: Callable[[Item], Item] | None = None,
         broken: Callable[[DragomanError], bytes] | None = None,
+        nothing_left: bytes = b"",
     ) -> None:
         self._items = items
         self._frames = frames
         self._linked = linked  # where the dialect has no place for files
         self._broken = broken  # where the dialect has words for it
+        self._nothing_left = nothing_left  # said where nothing else is
         self._stopping = False
         self.counted: Counted | None = None  # told once when nobody reads any more, and whether it was cut off
 
@@ -69,10 +71,13 @@ class ByteStream(Generic[Item]):
             try:
                 piece = self._worded(await anext(self._items))
             except StopAsyncIteration:
-                if not self._stopping:
+                if self._stopping:
+                    self._stopping = False
+                    return COME_BACK
+                if not self._nothing_left or self._items.cut:
                     raise
-                self._stopping = False
-                return COME_BACK
+                last, self._nothing_left = self._nothing_left, b""
+                return last
             except Exception:
                 if self._broken is None:
                     raise
@@ -80,6 +85,7 @@ class ByteStream(Generic[Item]):
                 self._items.close()
                 return self._broken(DragomanError("The hub failed; come back for the rest."))
             if piece:
+                self._nothing_left = b""
                 return piece
 
     def _worded(self, items: Sequence[Item]) -> bytes:

@@ -41,17 +41,21 @@ def frames_for(call_id: str) -> Streaming:
             case _:
                 return _happened(call_id, item.seq, item.event)
 
-    return Streaming(frames=frames)
+    return Streaming(frames=frames, nothing_left=frame(DONE, name="done"))
 
 
 def _snapshot(task: Task) -> bytes:
-    """A call as it is: just begun, or, to who asks for it a second time, with all that it has said so far."""
-    shown = _start(task.id, task.last_seq)
-    if task.last_seq > 1:
-        said = [_text(artifact.parts) for artifact in task.artifacts]
-        shown += b"".join(_chunk(text, task.last_seq) for text in said if text)
-        if task.progress is not None:
-            shown += _progress(task.progress, text_of(task.status_message), task.last_seq)
+    """A call as it is: just begun, or, to who asks for it a second time, with all that it has said so far.
+
+    Whoever is cut off inside comes back for all of it: only the words have the number that they reach to.
+    """
+    words = "".join(_text(artifact.parts) for artifact in task.artifacts)
+    reached = task.last_seq - 1 if task.ended else task.last_seq
+    shown = _start(task.id, 1 if words else reached)
+    if task.progress is not None:
+        shown += _progress(task.progress, text_of(task.status_message), 1 if words else reached)
+    if words:
+        shown += _chunk(words, reached)
     return shown + _end(task, task.last_seq) if task.ended else shown
 
 
