@@ -58,7 +58,7 @@ class Answering:
             case "/callback":
                 self._called.append(Called(request.headers["webhook-id"], body["call_id"], body["status"]))
                 client.say({})
-            case path if path.endswith("/cancel"):
+            case path if path.endswith("/cancel") or "call_id" not in body:  # or whether it is there
                 client.say({})
             case path:
                 given: dict[str, Any] = body["input"]

@@ -43,7 +43,7 @@ class Streams:
                     _complete(held)
                 self._held.clear()
                 client.say({})
-            case path if path.endswith("/cancel"):
+            case path if path.endswith("/cancel") or "call_id" not in body:  # or whether it is there
                 client.say({})
             case path:
                 self._asked.append(body["call_id"])
