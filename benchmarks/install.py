@@ -20,8 +20,8 @@ from benchmarks.rounds import Options
 TIMEOUT_S: Final = 600.0
 MB: Final = 1e6
 VARIANTS: Final = {"dragoman": "", "dragoman[hub]": "[hub]"}
-# What each install may have at most: packages, MB.
-BOUNDS: Final = {"dragoman": (10, 12.0), "dragoman[hub]": (30, 65.0)}
+# What each install may have at most: packages, MB. Our own code is 3.4 MB of each.
+BOUNDS: Final = {"dragoman": (10, 13.0), "dragoman[hub]": (30, 65.0)}
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
