@@ -196,7 +196,7 @@ def test_a_replay_takes_its_place_in_its_line_again(store: Running, clock: Manua
             (job,) = await due(running)
             notice = await running.pending(job)
             assert notice is not None
-            assert (notice.seq, notice.tries, notice.replayed) == (2, 0, True)
+            assert (notice.id, notice.seq, notice.tries, notice.replays) == (parked.id, 2, 0, 1)
             await running.attempted(job, came_to(clock, DELIVERED))
             assert await numbers(running, await due(running)) == [3]
 

@@ -12,19 +12,21 @@ from typing import Any, Final
 import pytest
 
 from tests.end_to_end.every_dialect import SLUGS, asked
-from tests.end_to_end.world import fresh, join, refused, says, tracebacks
+from tests.end_to_end.world import eventually, fresh, join, refused, says, skill, tracebacks
 from tests.support.crowd import CountingAgent, Posted, all_at_once, counting_agent
 from tests.support.hub import HubProcess, Reply
 
 SLOTS: Final = 4  # of the hub's worker
 HALF: Final = 128  # of the places where calls wait that somebody waits for
+HURRIED: Final = "breakers_in_a_hurry"  # and retries
+RETRIES: Final = {"DRAGOMAN_CALLS_RETRIES": "1"}
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    hub = HubProcess(tmp_path_factory.mktemp("hub") / "data")
-    hub.start({"DRAGOMAN_CALLS_QUEUED_AT_ONCE": str(SLOTS)})
+    hub = HubProcess(tmp_path_factory.mktemp("hub") / "data", planted=HURRIED)
+    hub.start({"DRAGOMAN_CALLS_QUEUED_AT_ONCE": str(SLOTS), **RETRIES})
     try:
         yield hub
     finally:
@@ -270,6 +272,29 @@ def test_a_failed_call_gives_its_place_back(hub: HubProcess, worker: CountingAge
     assert hub.call("echo", {"text": "x"}, agent, options=in_time).status == 200
 
 
+@pytest.mark.req("P-30", "P-32")
+def test_a_call_that_waits_for_its_next_try_holds_up_no_other(hub: HubProcess, worker: CountingAgent) -> None:
+    repeatable = [skill("echo", idempotent=True)]
+    agent = str(join(hub, worker.agent, skills=repeatable, rate_limits={"concurrent_requests": 1})["id"])
+    good, tries = worker.agent.respond, Counter[str]()
+
+    def fails_once(body: dict[str, Any]) -> Any:
+        answer, text = good(body), body["input"]["text"]
+        tries[text] += 1
+        return (500, {}, b"{}") if (text, tries[text]) == ("bad", 1) else answer
+
+    worker.agent.respond = fails_once
+    worker.held.clear()
+    bad = _accepted(hub, agent, "bad")
+    worker.wait_for(1)
+    _accepted(hub, agent, "good")
+    worker.held.set()
+    worker.wait_for(3)
+    assert (worker.came, worker.most) == (["bad", "good", "bad"], 1)
+    ended = eventually(lambda: hub.get(f"/v1/a2a/call/{bad}/status").json.get("result"), "it is done")
+    assert ended == {"text": "bad"}
+
+
 def test_a_repeated_call_takes_nothing_from_the_limit(hub: HubProcess, worker: CountingAgent) -> None:
     agent = limited(hub, worker, requests_per_hour=2)
     keyed = {"Idempotency-Key": fresh("key")}
@@ -345,10 +370,11 @@ def test_what_an_owner_sets_overrules_the_card(hub: HubProcess, worker: Counting
         ("meter_taken_later", test_of_a_thousand_calls_at_once_exactly_those_arrive_that_are_allowed),
         ("failed_calls_keep_their_permit", test_a_failed_call_gives_its_place_back),
         ("priority_ignored", test_the_most_urgent_of_those_that_wait_goes_first),
+        ("permit_kept_between_tries", test_a_call_that_waits_for_its_next_try_holds_up_no_other),
     ],
 )
 def test_the_bug_is_found(tmp_path: Path, bug: str, test: Callable[[HubProcess, CountingAgent], None]) -> None:
-    hub = HubProcess(tmp_path / "data", planted=bug).start()
+    hub = HubProcess(tmp_path / "data", planted=f"{HURRIED},{bug}").start(RETRIES)
     try:
         with counting_agent() as worker, pytest.raises(AssertionError):
             test(hub, worker)

@@ -15,6 +15,7 @@ from tests.support.platform_agent import Answer, PlatformAgent, platform_agent
 from tests.support.speaking import QUESTION
 from tests.support.sse_client import sse
 
+ONE_AN_HOUR = {"requests_per_hour": 1}
 Body = dict[str, Any]
 Does = Body | Answer | Callable[[Body], Body | Answer]  # its result, its whole answer, or what makes one of them
 
@@ -358,6 +359,51 @@ def test_a_question_that_nobody_can_answer_ends_the_workflow(hub: HubProcess, ag
         assert (error["details"]["step"], error["details"]["reason"]) == ("why", "input_required")
         assert error["message"] == QUESTION
         assert asking.stub.cancelled.wait(10)
+
+
+@pytest.mark.req("R-12", "P-30")
+def test_a_step_waits_for_its_agents_limit_and_goes_on(hub: HubProcess, agent: PlatformAgent) -> None:
+    team = Team(hub, agent, "search", "write", rate_limits={"requests_per_minute": 60})
+
+    def uses_it_up(_: Body) -> Body:
+        while team.call("write", {}).status == 200:
+            pass
+        return {"found": True}
+
+    team.does["search"] = uses_it_up
+    answer = team.call("search", {}, team.step("write")).json
+    assert (answer["status"], answer.get("result")) == ("completed", {"did": "write", "from": {"found": True}}), answer
+
+
+@pytest.mark.req("R-12", "P-30")
+def test_a_step_whose_turn_comes_too_late_fails_at_once(hub: HubProcess, agent: PlatformAgent) -> None:
+    team = Team(hub, agent, "search", "write", rate_limits=ONE_AN_HOUR)
+    error = refused(team.call("search", {}, team.step("write")), 429, "RATE_LIMITED")
+    assert (error["details"]["step"], error["details"]["retry_after"]) == ("1", 3600)
+    assert team.asked("write") == []
+
+
+@pytest.mark.req("R-12")
+def test_a_step_that_waits_is_cancelled_with_its_workflow(hub: HubProcess, agent: PlatformAgent) -> None:
+    team = Team(hub, agent, "search", "write", rate_limits=ONE_AN_HOUR)
+    call_id = team.call("search", {}, team.step("write"), path="/async").json["call_id"]
+    eventually(lambda: team.status(call_id).get("progress") == 0.5, "the second step is due")
+    assert hub.post(f"/v1/a2a/call/{call_id}/cancel", {}).json["status"] == "cancelled"
+    assert hub.get(f"/v1/a2a/call/{call_id}-1/status").status == 404
+    assert team.asked("write") == []
+
+
+@pytest.mark.req("R-12")
+def test_a_step_that_waits_holds_up_none_beside_it(hub: HubProcess, agent: PlatformAgent) -> None:
+    with platform_agent() as other:
+        team, busy = Team(hub, agent, "search", "fine", "break"), Team(hub, other, "wait", rate_limits=ONE_AN_HOUR)
+        assert busy.call("wait", {}).status == 200
+        team.does["break"] = lambda _: (500 if team.asked("fine") else 200, {}, b"{}")
+        steps = [busy.step("wait"), team.step("fine"), team.step("break")]
+        call_id = team.call("search", {}, steps, path="/async").json["call_id"]
+        error = team.ended(call_id)["error"]
+        assert (error["code"], error["details"]["step"]) == ("AGENT_ERROR", "1.3")
+        assert len(busy.asked("wait")) == 1
 
 
 @pytest.mark.req("R-12")

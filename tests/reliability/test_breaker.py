@@ -242,6 +242,20 @@ def test_a_dead_agent_raises_the_p99_of_others_by_less_than_a_fifth(
     assert beside < GOAL * alone, f"{beside / alone:.2f} times"
 
 
+@pytest.mark.full
+@pytest.mark.req("P-33", "R-12")
+def test_a_step_waits_for_an_agent_that_is_left_alone(hub: HubProcess) -> None:
+    agent_id = fresh("agt_mortal")
+    with mortal_agent() as agent:
+        hub.register(agent.card(agent_id))
+        agent.die("refused")
+        shut(hub, agent, agent_id)
+        agent.live()
+        step = {"skill": "echo", "agent": agent_id}
+        reply = hub.call("echo", {"n": 1}, agent=agent_id, then=[step], options={"timeout_ms": 10_000})
+        assert (reply.status, reply.json.get("result")) == (200, {"n": 1}), reply.body
+
+
 @pytest.mark.planted
 def test_a_breaker_that_never_opens_is_found(tmp_path: Path) -> None:
     with hurried_hub(tmp_path, "breaker_never_opens") as hub, pytest.raises(AssertionError, match="does not open"):

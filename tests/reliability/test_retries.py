@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.hub.flow.breakers import Breakers
 from dragoman.model.call import AdmittedCall, OpenedCall
+from dragoman.model.errors import AgentTimeout
 from dragoman.model.events import Remote, Sent, StatusChanged, TaskEvent
 from dragoman.model.states import TaskState
 from dragoman.ports.attempts import AttemptOutcome
@@ -149,8 +150,8 @@ class Waking(Breakers):
         self._agent = agent
         self._pauses_made = 0
 
-    async def pause(self, call: Any, seconds: float) -> None:
-        await super().pause(call, seconds)
+    async def pause(self, call: Any, seconds: float, *, aside: bool) -> None:
+        await super().pause(call, seconds, aside=aside)
         self._pauses_made += 1
         if self._pauses_made == 2:
             await self._agent.listen()
@@ -225,6 +226,65 @@ def test_no_further_try_goes_to_an_agent_that_others_found_dead() -> None:
     assert [_code(each) for each in (own, cut, refused)] == ["AGENT_UNAVAILABLE", "CIRCUIT_OPEN", "CIRCUIT_OPEN"]
     assert [event.attempt for event in cut if isinstance(event, Sent)] == [1]
     assert len(refused) == 1  # It was not sent at all.
+
+
+class Aside(Breakers):
+    """Breakers that note of each wait whether others have the call's place meanwhile; a call may not get it back."""
+
+    def __init__(self, clock: HurriedClock, *, late: bool = False) -> None:
+        super().__init__(clock=clock, p95_ms=lambda tenant, agent_id, skill: None)
+        self.asides: list[bool] = []
+        self._late = late
+
+    async def pause(self, call: AdmittedCall, seconds: float, *, aside: bool) -> None:
+        self.asides.append(aside)
+        if self._late:
+            raise AgentTimeout(reason="queued")
+
+
+@pytest.mark.req("P-30", "P-32")
+@pytest.mark.parametrize("streams", [False, True], ids=["asked", "streamed"])
+@pytest.mark.parametrize(
+    ("first", "aside"),
+    [
+        pytest.param(TROUBLE, True, id="500"),
+        pytest.param(said(501), True, id="501"),
+        pytest.param(said(502), False, id="502: it is not there"),
+        pytest.param(said(503), False, id="503: it is not there"),
+        pytest.param(said(504), False, id="504: it may still be at it"),
+        pytest.param(BUSY, False, id="503 with Retry-After: it wants to be left alone"),
+        pytest.param(said(429, after=2), False, id="429 with Retry-After: it wants to be left alone"),
+        pytest.param(SILENCE, False, id="connection lost: it may still be at it"),
+    ],
+)
+def test_others_go_first_only_where_the_agent_is_done_with_a_try(first: Said, aside: bool, streams: bool) -> None:
+    agent, clock = ScriptedAgent(first, OK), HurriedClock()
+    attempts = Aside(clock)
+
+    async def scenario() -> tuple[TaskEvent, ...]:
+        await agent.listen()
+        async with courier_to(agent, clock, attempts) as courier:
+            opened = opened_call(agent.url, clock, idempotent=True, streams=streams)
+            if streams:
+                return tuple([event async for each in courier.stream(opened) for event in each.events])
+            return (await courier.deliver(opened)).events
+
+    assert state_of(run(scenario())) is TaskState.COMPLETED
+    assert attempts.asides == [aside]
+
+
+def test_a_call_that_gets_no_further_turn_in_time_ends_with_its_last_failure() -> None:
+    agent, clock = ScriptedAgent(TROUBLE, OK), HurriedClock()
+
+    async def scenario() -> tuple[TaskEvent, ...]:
+        await agent.listen()
+        async with courier_to(agent, clock, Aside(clock, late=True)) as courier:
+            return (await courier.deliver(opened_call(agent.url, clock, idempotent=True))).events
+
+    events = run(scenario())
+    assert len(agent.requests) == 1
+    assert _code(events) == "AGENT_ERROR"
+    assert [event.attempt for event in events if isinstance(event, Sent)] == [1]
 
 
 def _code(events: tuple[TaskEvent, ...]) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import sqlite3
 import threading
+import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -162,6 +163,30 @@ def test_a_step_that_its_workflow_left_behind_is_cancelled(tmp_path: Path, work:
         assert [body.get("skill") for _, _, body in work.agent.requests].count("write") == 1
 
 
+@pytest.mark.req("R-12", "P-30")
+@pytest.mark.parametrize("end", ["stop", pytest.param("kill", marks=pytest.mark.full)])
+def test_a_step_that_waits_for_its_agents_limit_goes_on_in_the_next_life(tmp_path: Path, work: Work, end: str) -> None:
+    waits_over_a_restart(tmp_path, work, end)
+
+
+def waits_over_a_restart(folder: Path, work: Work, end: str, planted: str = "") -> None:
+    """A workflow whose last step has to wait for its agent's limit is done right by the next life of the hub."""
+    first, second = HubProcess(folder / "data", planted=planted).start(), HubProcess(folder / "data")
+    try:
+        first.register(work.agent.card(skills=[skill(name) for name in STEPS], rate_limits={"requests_per_hour": 3}))
+        call_id = work.ask(first).json["call_id"]
+        told = f"/v1/a2a/call/{call_id}/status"
+        eventually(lambda: first.get(told).json.get("message") == "Step 3 of 3: write", "the last step is due")
+        began = time.monotonic()
+        first.stop() if end == "stop" else first.kill()
+        assert time.monotonic() - began < 5, "nobody waits for a step that waits"
+        assert work.asked("write") == set()
+        work.was_done_right(second.start(), call_id)
+    finally:
+        first.kill()
+        second.kill()
+
+
 def dies_at(commit: int, folder: Path, work: Work, planted: str = "") -> bool:
     """Whether a hub that kills itself at a commit died of it; in any case the workflow is done, by the next life."""
     with lives(folder, work, f"{planted}after_commit={commit}") as (first, second):
@@ -198,6 +223,12 @@ def test_a_workflow_whose_job_ended_early_is_found_out(tmp_path: Path, work: Wor
         killed_while("left", first, work)
         with pytest.raises(AssertionError, match="the workflow ends"):
             work.was_done_right(second.start(), call_id)
+
+
+@pytest.mark.planted
+def test_a_step_that_is_refused_for_good_is_found_out(tmp_path: Path, work: Work) -> None:
+    with pytest.raises(AssertionError):
+        waits_over_a_restart(tmp_path, work, "stop", "steps_refused_for_good")
 
 
 @pytest.mark.planted

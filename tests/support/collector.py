@@ -29,6 +29,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     end_ns: int
     attributes: Mapping[str, Any]
     events: tuple[str, ...]
+    links: tuple[tuple[str, str], ...]  # trace and span of each
     error: str  # the message of a status that is an error
     resource: Mapping[str, Any]
 
@@ -169,6 +170,7 @@ def _from_protobuf(raw: bytes) -> list[Received]:
                         end_ns=struct.unpack("<Q", _one(span, 8))[0],
                         attributes=_attributes(_all(span, 9)),
                         events=tuple(_one(event, 2).decode() for event in _all(span, 11)),
+                        links=tuple((_one(link, 1).hex(), _one(link, 2).hex()) for link in _all(span, 13)),
                         error=_one(status, 2).decode() if (3, 2) in list(_fields(status)) else "",
                         resource=resource,
                     )
@@ -191,6 +193,7 @@ def _from_json(raw: bytes) -> list[Received]:
             end_ns=int(span["endTimeUnixNano"]),
             attributes=_json_attributes(span["attributes"]),
             events=tuple(event["name"] for event in span.get("events", ())),
+            links=tuple((link["traceId"], link["spanId"]) for link in span.get("links", ())),
             error=span.get("status", {}).get("message", "") if span.get("status", {}).get("code") == 2 else "",
             resource=_json_attributes(group["resource"]["attributes"]),
         )

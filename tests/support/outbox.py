@@ -26,8 +26,9 @@ from dragoman.model.call import Caller
 from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.events import TaskEvent
 from dragoman.model.lifecycle import fold
-from dragoman.model.task import Task
+from dragoman.model.task import Task, Trace
 from dragoman.net import AddressRule, Client, Resolver
+from dragoman.observe.span import Span
 from dragoman.ports.clock import SteadyClock
 from dragoman.ports.deliveries import Delivery, DeliveryQuery
 from dragoman.ports.store import CALLBACKS, CALLS, Growth, Job, NewJob, Opening, Owner, Scope
@@ -118,6 +119,7 @@ class Post:
         self.clock = clock
         self.steady = SteadyClock(clock)
         self.owner = owner
+        self.spans: list[Span] = []  # of the attempts so far
         sealer = Sealer(RootKey(bytes(range(32))))
         self.ring = KeyRing(
             keys=store, vault=store, clock=clock, pepper=bytes(32), sealer=sealer, random_bytes=os.urandom
@@ -163,8 +165,12 @@ class Post:
             courier=courier,
             keys=self.ring,
             secrets=CallbackSecrets(sealer),
+            traced=self._traced,
         )
         self.desk = DeliveryDesk(store=store, clock=clock, due=lambda: None)
+
+    def _traced(self, _: Trace, span: Span) -> None:
+        self.spans.append(span)
 
     async def owe(self, url: str) -> Task:
         """A call that has ended, which is owed to a callback."""

@@ -60,6 +60,7 @@ BUGS: Final[Mapping[str, Plant]] = {
         planted_workflows.workflow_job_finished_early,
         planted_workflows.steps_named_anew,
         planted_workflows.steps_not_stopped,
+        planted_workflows.steps_refused_for_good,
         planted_connected.lost_calls_not_offered,
         planted_connected.given_to_two_sessions,
         planted_connected.running_calls_dropped,
@@ -71,6 +72,7 @@ BUGS: Final[Mapping[str, Plant]] = {
         planted_limits.meter_taken_later,
         planted_limits.failed_calls_keep_their_permit,
         planted_limits.priority_ignored,
+        planted_limits.permit_kept_between_tries,
         planted_signatures.seen_in_memory_only,
         planted_overload.no_shedding,
         planted_observed.call_counted_twice,
@@ -91,6 +93,7 @@ BUGS: Final[Mapping[str, Plant]] = {
         planted_breakers.short_timeouts_count,
         planted_traces.new_trace_at_the_second_hop,
         planted_traces.traces_of_every_tenant,
+        planted_traces.one_span_for_all_attempts_to_call_back,
     )
 }
 KILL_POINTS: Final[Mapping[str, Plant]] = {

@@ -7,10 +7,11 @@ from dragoman.hub.carry import Carrier
 from dragoman.hub.flow import gate
 from dragoman.hub.flow.gate import Gate
 from dragoman.hub.flow.limits import Meter
-from dragoman.model.call import OpenedCall
+from dragoman.model.call import AdmittedCall, OpenedCall
 from dragoman.model.operations import Priority
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.ports.clock import SystemClock
 from tests.support.planting import put_in_place
 
 LATER_S = 0.05
@@ -52,3 +53,12 @@ def priority_ignored(_: int) -> None:
         return arrived.timestamp()
 
     put_in_place(gate, "rank", arrival)
+
+
+def permit_kept_between_tries(_: int) -> None:
+    """A call that waits for its next try keeps its agent's permit."""
+
+    async def kept(_self: Gate, _call: AdmittedCall, seconds: float) -> None:
+        await SystemClock().sleep(seconds)
+
+    put_in_place(Gate, "aside", kept)

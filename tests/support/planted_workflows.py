@@ -8,6 +8,7 @@ from dragoman.hub import workflow
 from dragoman.hub.step_calls import Stage
 from dragoman.hub.workflow import Workflows
 from dragoman.model.call import Caller
+from dragoman.model.errors import DragomanError
 from dragoman.model.task import Task
 from dragoman.ports.store import Job, Store
 from tests.support.planting import put_in_place
@@ -53,3 +54,12 @@ def steps_not_stopped(_: int) -> None:
         return
 
     put_in_place(Workflows, "_stop", left)
+
+
+def steps_refused_for_good(_: int) -> None:
+    """A step whose agent takes it only later fails, and with it the workflow."""
+
+    def never(_refusal: DragomanError, _refused: int) -> None:
+        return None
+
+    put_in_place(workflow, "put_off_s", never)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Generator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -18,6 +19,7 @@ class Arrived(msgspec.Struct, frozen=True):
     path: str
     headers: Mapping[str, str]
     raw: bytes
+    at_ns: int = msgspec.field(default_factory=time.time_ns)
 
     @property
     def body(self) -> Any:

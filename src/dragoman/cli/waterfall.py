@@ -19,6 +19,7 @@ TOOK: Final = 9
 GAP: Final = 2
 LABEL_SHARE: Final = 45  # of the width, in percent, that names may take
 INVOKED: Final = "invoke_agent "
+DELIVERS: Final = "deliver "
 FULL, FIRST_HALF, SECOND_HALF, OPEN = "━", "╸", "╺", "┄"
 
 
@@ -39,13 +40,16 @@ def draw(output: Output, found: JsonObject, width: int) -> None:
     axis = Axis(label, width - label - TOOK - 2 * GAP, total)
     print(visible(_headline(found, width)))
     print(output.paint(_ruler(axis), DIM, sys.stdout))
-    explained = {span.get("call_id") for span in spans if span.get("error_code") and not _is_call(span)}
+    explained = {
+        span.get("call_id") for span in spans if span.get("error_code") and not _is_call(span) and not _delivers(span)
+    }
     for text, span in zip(labels, spans, strict=True):
         print(_line(output, text, span, axis))
         problem = "" if _is_call(span) and span.get("call_id") in explained else _problem(span)
         if problem:
             indent = "  " * (int(span.get("depth") or 0) + 1)
-            print(output.paint(visible(f"{indent}{problem}"[:width]), RED, sys.stdout))
+            style = RED if span.get("error_code") else YELLOW
+            print(output.paint(visible(f"{indent}{problem}"[:width]), style, sys.stdout))
     if found.get("truncated"):
         output.note("only the newest 200 calls of this trace are shown")
 
@@ -133,13 +137,31 @@ def _label(span: JsonObject) -> str:
 
 
 def _problem(span: JsonObject) -> str:
-    """Why a span failed, in a line of its own."""
+    """Why a span failed, or a callback is tried again, in a line of its own."""
     code = span.get("error_code")
+    told = span.get("attributes")
+    attributes: JsonObject = told if is_object(told) else {}
+    if _delivers(span):
+        return _undelivered(code, attributes)
     if not code:
         return ""
-    told = span.get("attributes")
-    status = told.get("http.response.status_code") if is_object(told) else None
+    status = attributes.get("http.response.status_code")
     return f"✘ {code}" + (f", HTTP {status}" if status else "")
+
+
+def _undelivered(code: Json, attributes: JsonObject) -> str:
+    """What a callback that has not arrived has come to so far."""
+    tries, answer = attributes.get("a2a.attempt"), attributes.get("a2a.delivery.answer")
+    if not code and (not tries or attributes.get("a2a.status") == "delivered"):
+        return ""
+    stands = f"✘ {code}" if code else "tried again"
+    after = f" after {tries} attempt{'' if tries == 1 else 's'}" if tries else ""
+    return stands + after + (f": {answer}" if answer else "")
+
+
+def _delivers(span: JsonObject) -> bool:
+    """Whether it is a callback's."""
+    return str(span.get("name")).startswith(DELIVERS)
 
 
 def _end(span: JsonObject) -> float:

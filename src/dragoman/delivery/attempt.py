@@ -12,6 +12,8 @@ from dragoman.net.errors import NetError, Reach
 from dragoman.ports.attempts import AttemptOutcome
 
 BUSY: Final = (429, 503)  # what an agent answers that says when to ask again
+AWAY: Final = (*BUSY, 502, 504)  # what is answered where it is too busy, or not there
+LOST: Final = (AttemptOutcome.UNREACHABLE, AttemptOutcome.TIMED_OUT, AttemptOutcome.DROPPED)
 
 _OF_REACH: Final[Mapping[Reach, AttemptOutcome]] = {
     Reach.FORBIDDEN: AttemptOutcome.DROPPED,  # by the hub's own rule
@@ -39,6 +41,7 @@ class Attempt(msgspec.Struct, gc=False):
     failed: bool = False  # it came to no usable answer
     known: AttemptOutcome | None = None  # what the agent did, where its reply does not say it
     unsent: bool = False  # nothing of the request can have reached the agent
+    streamed_at: float | None = None  # monotonic: the agent was sent it, to tell of it event by event
     begun: bool = False  # the agent has begun to tell of it
     told: bool = False  # what became of it
 
@@ -66,6 +69,11 @@ class Attempt(msgspec.Struct, gc=False):
         if status >= 400:
             return AttemptOutcome.REFUSED
         return AttemptOutcome.BROKEN if status >= 300 else AttemptOutcome.ANSWERED
+
+    @property
+    def done_with(self) -> bool:
+        """Whether the agent is there and done with this try: it failed there, and another call need not."""
+        return self.reply is not None and self.reply.status not in AWAY and self.outcome not in LOST
 
     @property
     def asked_s(self) -> int | None:

@@ -22,6 +22,7 @@ from dragoman.delivery.attempt import Attempt
 from dragoman.delivery.board import Board, Name, Running, agent_of
 from dragoman.delivery.line import Line
 from dragoman.delivery.patience import PATIENCE_S, Crewed, outcome_of, patience, refuse_twice, timed_out
+from dragoman.delivery.resumes import PREFIX, Resumes
 from dragoman.delivery.session import FrameReader, Session
 from dragoman.dialects.dialect import Outgoing, Verb
 from dragoman.dialects.platform.connected import MOST_TURNS, call_frame, input_frame, turns_of
@@ -75,6 +76,7 @@ class Connections:
         self._order = itertools.count()
         self._board = Board(self._left_alone)
         self._leaving = False
+        self.resumes: Final = Resumes()
 
     # -- for the courier
 
@@ -92,6 +94,8 @@ class Connections:
                     # On disk before the agent knows: no two processes ever have a call under the same attempt.
                     yield Delivered(events=(sent,), settled=False)
                 await self._say(line)
+                if attempt is not None and not line.kept:
+                    attempt.streamed_at = self._clock.monotonic()
                 while line.session is not None or line.pending:
                     delivered = line.take()
                     if delivered is not None:
@@ -125,7 +129,7 @@ class Connections:
         if self._board.draining:
             raise Overloaded("The hub is shutting down.", retry_after_s=2, reason="draining")
         session = Session(
-            id=self._clock.new_id("ses_"),
+            id=self._clock.new_id(PREFIX),
             tenant=tenant,
             agent_id=agent_id,
             opened_by=opened_by,
@@ -170,9 +174,14 @@ class Connections:
         """How many sessions there are now."""
         return len(self._board.sessions)
 
-    def session(self, session_id: str) -> Session:
-        """A session that lasts. Raises SessionOver."""
-        return self._board.session(session_id)
+    def session(self, session_id: str, *, leaving: bool = False) -> Session:
+        """A session that lasts; its agent goes on in it, or leaves it. Raises SessionOver."""
+        try:
+            return self._board.session(session_id)
+        except SessionOver:
+            if not leaving:
+                self.resumes.note_lost(session_id)
+            raise
 
     def heard_of(self, session: Session) -> None:
         """Its agent was heard of: the session lasts for another lease."""
@@ -183,6 +192,8 @@ class Connections:
         if self._board.draining and not session.calls:
             raise Overloaded("The hub is shutting down.", retry_after_s=1, reason="draining")
         self.heard_of(session)
+        if session.streamed:
+            self.resumes.kept += 1
         reader = session.read(after, {"session_id": session.id, "server_time": wire_time(self._clock.now())})
         if self._board.draining:
             reader.drain()

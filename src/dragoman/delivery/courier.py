@@ -9,6 +9,7 @@ is in `asking.py`, when one is repeated in `tries.py`.
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from typing import Final
 
 import msgspec
 
@@ -27,6 +28,7 @@ from dragoman.dialects.dialect import Dialect, Heard, Verb
 from dragoman.model.agent import Agent, Endpoint, Via
 from dragoman.model.call import AdmittedCall, OpenedCall
 from dragoman.model.callbacks import Callback, Tells
+from dragoman.model.content import Role
 from dragoman.model.errors import (
     AgentError,
     AgentTimeout,
@@ -35,18 +37,20 @@ from dragoman.model.errors import (
     DragomanError,
     NotSupported,
 )
-from dragoman.model.events import Happened, Sent, StatusChanged, TaskEvent
+from dragoman.model.events import ArtifactChunk, Happened, MessageAdded, Sent, StatusChanged, TaskEvent
 from dragoman.model.fit import Feature
 from dragoman.model.json import JsonObject
 from dragoman.model.news import Known, coalesced
 from dragoman.model.operations import Wait
 from dragoman.model.secret import Secret
-from dragoman.model.states import TaskState
+from dragoman.model.states import FINAL, TaskState
 from dragoman.model.task import Task
 from dragoman.ports.attempts import AttemptOutcome
 from dragoman.ports.clock import Clock
 from dragoman.ports.courier import Delivered, Probed, Told
 from dragoman.ports.store import Mailboxes
+
+_WITHOUT_ANSWER: Final = FINAL - {TaskState.COMPLETED}
 
 
 class HttpCourier:
@@ -65,6 +69,7 @@ class HttpCourier:
         connections: Connections | None = None,
         keeper: Keeper | None = None,
         retries: Retries | None = None,
+        spoke: Callable[[AdmittedCall, float], object] | None = None,
     ) -> None:
         self._asking = Asking(
             wire=wire,
@@ -80,6 +85,7 @@ class HttpCourier:
         self._connections = connections  # of agents that opened one
         self._retries = retries or Retries(waits_s=(), clock=clock)
         self._attempts = self._retries.attempts
+        self._spoke = spoke  # told of the first piece of a stream, and how many seconds after the sending it came
         self._clock = clock
         self._dialects = dialects
         self._silent: set[str] = set()  # endpoints that have no streams, whatever their cards say
@@ -178,7 +184,7 @@ class HttpCourier:
         self, told: AsyncGenerator[Delivered], opened: OpenedCall, attempt: Attempt
     ) -> AsyncGenerator[Delivered]:
         """One try, event by event. What becomes of it is told, unless it fails first: then there may be another."""
-        over = another = False
+        over = another = spoken = False
         try:
             async with aclosing(told) as stream:
                 async for delivered in stream:
@@ -186,6 +192,10 @@ class HttpCourier:
                     if not attempt.begun and not attempt.failed and not another and _tells(delivered):
                         attempt.begun = True
                         self._attempts.answering(opened.call)
+                    if not spoken and _speaks(delivered):
+                        spoken = True
+                        if self._spoke is not None and attempt.streamed_at is not None:
+                            self._spoke(opened.call, self._clock.monotonic() - attempt.streamed_at)
                     yield delivered
             over = True
         finally:
@@ -197,6 +207,7 @@ class HttpCourier:
         call, at = opened.call, self._clock.now()
         sent = Sent(at=at, agent_id=call.agent.id, attempt=attempt.number, streamed=True, waited_ms=opened.waited_ms)
         begun, remote = False, None
+        attempt.streamed_at = self._clock.monotonic()
         try:
             async with aclosing(self._asking.streamed(Verb.STREAM, opened, opened.task, at, attempt)) as stream:
                 async for heard in stream:
@@ -218,6 +229,7 @@ class HttpCourier:
             # It said so instead of taking the call: it gets it again, and is not asked for a stream any more.
             self._note_silent(call.endpoint)
             self._tell(call, attempt, AttemptOutcome.REFUSED)
+            attempt.streamed_at = None
             yield await self.deliver(opened)
             return
         except DragomanError as broken:
@@ -296,10 +308,20 @@ class HttpCourier:
     # -- what is no call
 
     async def notify(
-        self, callback: Callback, task: Task, happened: Happened, *, url: str, recipient: str, secret: Secret | None
+        self,
+        callback: Callback,
+        task: Task,
+        happened: Happened,
+        *,
+        url: str,
+        recipient: str,
+        secret: Secret | None,
+        span_id: str,
     ) -> Told:
         """Tell an address of one event, once."""
-        return await self._notices.notify(callback, task, happened, url=url, recipient=recipient, secret=secret)
+        return await self._notices.notify(
+            callback, task, happened, url=url, recipient=recipient, secret=secret, span_id=span_id
+        )
 
     def put_into_words(self, callback: Callback, task: Task, happened: Happened, *, recipient: str) -> bytes | None:
         """One event as the callback's dialect would post it."""
@@ -357,3 +379,16 @@ def _failed_first(opened: OpenedCall, attempt: Attempt, delivered: Delivered) ->
 def _tells(delivered: Delivered) -> bool:
     """Whether the agent itself has said something, and not only the hub that the call is sent."""
     return any(not isinstance(each, Sent) for each in delivered.events)
+
+
+def _speaks(delivered: Delivered) -> bool:
+    """Whether there is a piece of the agent's answer, or words of its own, in it; why there will be none is neither."""
+    for each in delivered.events:
+        if isinstance(each, ArtifactChunk):
+            if each.artifact.parts:
+                return True
+        elif isinstance(each, MessageAdded | StatusChanged):
+            words, state = each.message, each.state if isinstance(each, StatusChanged) else None
+            if words is not None and words.parts and words.role is not Role.USER and state not in _WITHOUT_ANSWER:
+                return True
+    return False

@@ -12,7 +12,6 @@ from dragoman.model.events import Happened
 from dragoman.model.http import HttpRequest
 from dragoman.model.secret import Secret
 from dragoman.model.task import Task
-from dragoman.observe.spans import delivery_span_id
 from dragoman.observe.trace import trace_headers
 from dragoman.ports.clock import Clock
 from dragoman.ports.courier import Told
@@ -32,13 +31,21 @@ class Notices:
         self._hub_id = hub_id
 
     async def notify(
-        self, callback: Callback, task: Task, happened: Happened, *, url: str, recipient: str, secret: Secret | None
+        self,
+        callback: Callback,
+        task: Task,
+        happened: Happened,
+        *,
+        url: str,
+        recipient: str,
+        secret: Secret | None,
+        span_id: str,
     ) -> Told:
         """Tell an address of one event, once."""
         request = self._worded(callback, task, happened, url, recipient)
         if request is None:
             return Told(delivered=True)  # The callback's dialect has no word for it.
-        headers = _trace(task, happened, url)
+        headers = _trace(task, span_id)
         headers |= {name.lower().encode(): value.encode() for name, value in (callback.headers or {}).items()}
         headers |= request.headers
         notice_id = request.headers.get(b"webhook-id", f"wh_{task.id}_{happened.seq}".encode()).decode()
@@ -75,8 +82,7 @@ class Notices:
         )
 
 
-def _trace(task: Task, happened: Happened, url: str) -> dict[bytes, bytes]:
-    """The call's trace, with the span of this very notice."""
-    span_id = delivery_span_id(task.id, happened.seq, url)
+def _trace(task: Task, span_id: str) -> dict[bytes, bytes]:
+    """The call's trace, with the span of this very attempt."""
     trace = msgspec.structs.replace(task.trace, span_id=span_id, parent_span_id=task.trace.span_id, given_span=None)
     return trace_headers(trace, task.asked.request_id or f"req_{task.id}")

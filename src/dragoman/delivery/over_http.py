@@ -113,6 +113,7 @@ class Wire:
         return Told(
             delivered=200 <= reply.status < 300,
             gone=reply.status == 410,
+            status=reply.status,
             reason=reason,
             retry_after_s=retry_after_s(reply.headers) if reply.status in (429, 503) else None,
         )

@@ -88,6 +88,7 @@ class Session:
         self.capacity = capacity
         self.until = 0.0  # it ends then, unless it is renewed
         self.over = False
+        self.streamed = False  # its frames were read, by a stream that may be gone
         self.handed_back = False  # it has given a call back, and gets no other before it is renewed
         self.calls: Final[dict[str, Line]] = {}
         self.claims: Final[dict[str, Claim]] = {}
@@ -142,6 +143,7 @@ class Session:
 
     def read(self, after: int, hello: JsonObject) -> "FrameReader":
         """The frames after a number, and those to come; whoever read before reads no more."""
+        self.streamed = True
         before, self._reader = self._reader, None
         if before is not None:
             before.close()

@@ -14,7 +14,7 @@ from dragoman.delivery.budget import RetryBudget
 from dragoman.delivery.repeats import Waits, may_repeat, may_repeat_by_rule
 from dragoman.dialects.dialect import Dialect
 from dragoman.model.call import AdmittedCall
-from dragoman.model.errors import Failure
+from dragoman.model.errors import AgentTimeout, Failure
 from dragoman.model.events import Sent, StatusChanged
 from dragoman.ports.attempts import AttemptOutcome, Attempts
 from dragoman.ports.clock import Clock
@@ -37,7 +37,7 @@ class Unwatched:
     def ended(self, call: AdmittedCall, outcome: AttemptOutcome, took_s: float, *, will_retry: bool) -> None:
         """Nobody is told."""
 
-    async def pause(self, call: AdmittedCall, seconds: float) -> None:
+    async def pause(self, call: AdmittedCall, seconds: float, *, aside: bool) -> None:
         """Wait before a retry."""
         await self._clock.sleep(seconds)
 
@@ -93,6 +93,11 @@ class Tries:
         retries.attempts.ended(call, attempt.outcome, took_s, will_retry=wait_s is not None)
         if wait_s is None:
             return False
+        try:
+            with retries.resting():
+                await retries.attempts.pause(call, wait_s, aside=attempt.done_with)
+        except AgentTimeout:
+            return False  # Others had the agent until the call's time was over: the last try was the last.
         status = None if attempt.reply is None else attempt.reply.status
         code = None if failure is None else failure.code
         self.earlier += tuple(
@@ -100,8 +105,6 @@ class Tries:
             for each in delivered.events
             if isinstance(each, Sent)
         )
-        with retries.resting():
-            await retries.attempts.pause(call, wait_s)
         retries.attempts.begin(call)
         return True
 

@@ -24,7 +24,9 @@ from dragoman.model.call import Caller
 from dragoman.model.callbacks import Callback
 from dragoman.model.errors import AgentNotFound, Overloaded
 from dragoman.model.events import Happened
-from dragoman.model.task import Task
+from dragoman.model.task import Task, Trace
+from dragoman.observe.notice_spans import attempt_span, next_span_id
+from dragoman.observe.span import Span
 from dragoman.ports.clock import Clock
 from dragoman.ports.courier import Courier, Told
 from dragoman.ports.deliveries import DeliveryState, Outcome, Pending, Receiver
@@ -64,6 +66,7 @@ class Outbox:
         keys: KeyRing,
         secrets: CallbackSecrets,
         attempted: Callable[[str], None] = lambda _: None,
+        traced: Callable[[Trace, Span], None] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -72,6 +75,7 @@ class Outbox:
         self._keys = keys
         self._secrets = secrets
         self._attempted = attempted  # told what each attempt has come to
+        self._traced = traced  # given the span of each attempt, where somebody wants spans
         self._lanes = Lanes()
 
     async def deliver(self, job: Job) -> None:
@@ -127,7 +131,7 @@ class Outbox:
             await self._note(job, Outcome(state=DeliveryState.DELIVERED, at=self._clock.now(), answer="mailbox"))
             return None
         held_against = await self._store.receiver(task.tenant, url)
-        if held_against is not None and held_against.disabled_at is not None and not pending.replayed:
+        if held_against is not None and held_against.disabled_at is not None and not pending.replays:
             answer = f"not sent, the address is disabled: {held_against.reason}"
             at = self._clock.now()
             await self._note(job, Outcome(state=DeliveryState.DISABLED, at=at, url=url, answer=answer, dialled=False))
@@ -145,22 +149,39 @@ class Outbox:
 
     async def _attempt(self, ready: Ready) -> None:
         task, url = ready.task, ready.url
+        started_at = self._clock.now()
         try:
             secret = await self._keys.caller_secret(task.tenant, task.caller_id)
             callback = self._secrets.revealed(ready.callback, task)
             told = await self._courier.notify(
-                callback, task, ready.happened, url=url, recipient=ready.recipient, secret=secret
+                callback,
+                task,
+                ready.happened,
+                url=url,
+                recipient=ready.recipient,
+                secret=secret,
+                span_id=next_span_id(task.id, ready.pending),
             )
         except Exception:  # a notice that cannot be made must not hold its line for ever
             LOG.exception("a notice broke", extra={"fields": {"call_id": task.id}})
             told = Told(delivered=False, reason="the hub failed to make it")
         outcome = self._judged(ready, told)
         self._attempted("retry" if outcome.state is DeliveryState.PENDING else outcome.state)
+        self._trace(ready, started_at, told, outcome)
         await self._note(ready.job, outcome)
         if outcome.state is not DeliveryState.DELIVERED and outcome.state is not DeliveryState.PENDING:
             _log(f"a callback is {outcome.state}", task, url, told.reason)
         if outcome.disables is not None:
             _log("a callback's address is disabled", task, url, outcome.disables)
+
+    def _trace(self, ready: Ready, started_at: datetime, told: Told, outcome: Outcome) -> None:
+        """Hand over the span of an attempt that was made."""
+        nothing_to_say = told.delivered and told.status is None
+        if self._traced is None or nothing_to_say:
+            return
+        task = ready.task
+        span = attempt_span(task, ready.callback, ready.pending, started_at=started_at, told=told, outcome=outcome)
+        self._traced(task.trace, span)
 
     def _judged(self, ready: Ready, told: Told) -> Outcome:
         """What an attempt's answer makes of its notice."""

@@ -5,12 +5,13 @@ Pure: nothing is opened, awaited or looked up here.
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from typing import Final
 
 import msgspec
 
 from dragoman.dialects.refusals import failure_of, text_of
 from dragoman.model.content import Artifact, Data, Message, Role
-from dragoman.model.errors import AgentError, Failure
+from dragoman.model.errors import AgentError, CircuitOpen, DragomanError, Failure, RateLimited
 from dragoman.model.events import Usage
 from dragoman.model.json import Json
 from dragoman.model.lifecycle import RESULT_ARTIFACT, artifacts_of
@@ -21,6 +22,7 @@ from dragoman.model.task import Task, Trace
 from dragoman.observe.span import span_id_of
 from dragoman.observe.span_names import STEP
 
+LONGEST_S: Final = 8.0  # to which the waits of a call grow that is refused again and again
 _SUMMED = ("tokens", "input_tokens", "output_tokens", "cost_usd", "execution_ms")
 
 
@@ -104,6 +106,18 @@ def failure_at(call: StepCall, failure: Failure) -> Failure:
     """A failure that says at which step it happened."""
     details = {**(failure.details or {}), "step": call.name, "step_call_id": call.call_id}
     return msgspec.structs.replace(failure, details=details)
+
+
+def put_off_s(refusal: DragomanError, refused: int) -> float | None:
+    """After how many seconds a call is tried again whose agent takes it only later; None: it is refused for good.
+
+    Nobody waits for a step at that instant, so it waits as long as the refusal says: for its agent's limits, for a
+    place in its queue, for an agent that is left alone. One that was refused before waits longer, so that many that
+    wait for the same agent do not ask every second.
+    """
+    of_agent = isinstance(refusal, RateLimited) and refusal.details.get("scope") == "agent"
+    asked_s = refusal.retry_after_s if of_agent or isinstance(refusal, CircuitOpen) else None
+    return None if asked_s is None else max(asked_s, min(2.0**refused, LONGEST_S))
 
 
 def why_not(task: Task) -> Failure | None:

@@ -20,8 +20,9 @@ from dragoman.model.errors import AgentUnavailable, TaskNotFound
 from dragoman.model.operations import ListTasks
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.observe.notice_spans import delivery_spans
 from dragoman.observe.span import Span, SpanKind
-from dragoman.observe.spans import Target, delivery_spans, spans_of
+from dragoman.observe.spans import Target, spans_of
 from dragoman.observe.trace import trace_id_of
 from dragoman.ports.deliveries import DeliveryQuery
 from dragoman.ports.store import Scope, Store, TaskList
@@ -107,7 +108,7 @@ class Traces:
         return RecentTraces(traces=tuple(found), cursor=cursor)
 
     async def spans(self, tenant: str, call_id: str) -> tuple[Task, tuple[Span, ...]] | None:
-        """The spans of one call, for the hub itself; without its deliveries, which may come hours later."""
+        """The spans of one call, for the hub itself; without its deliveries, whose attempts are told one by one."""
         task = await self._store.load(Scope(tenant=tenant, principal=None), call_id)
         if task is None:
             return None

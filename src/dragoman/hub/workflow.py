@@ -7,7 +7,8 @@ The first call's task itself goes to no agent. It owns the job of the whole, whi
 no moment is a workflow open that nobody would carry on. Whoever takes the job up goes through the steps from the
 beginning. A step's call has a name that follows from its place, so one that was opened before is found, never opened
 again. The calls are carried by the worker of all accepted calls and only waited for here: no workflow takes a place
-that its own steps need.
+that its own steps need. A step whose agent takes it only later, for its limits or because it is left alone, waits for
+that here, as long as the whole has time.
 """
 
 import asyncio
@@ -31,6 +32,7 @@ from dragoman.hub.step_calls import (
     asked_of,
     failure_at,
     plan,
+    put_off_s,
     result_of,
     trace_below,
     used_together,
@@ -68,6 +70,9 @@ class _StepFailed(Exception):
         self.failure = failure_at(call, failure)
 
 
+_Stop = _Stopped | _StepFailed
+
+
 class _Run(msgspec.Struct, kw_only=True):
     """How far a workflow has come in this life of the hub."""
 
@@ -84,6 +89,16 @@ class _Run(msgspec.Struct, kw_only=True):
         first = self.first
         given = timedelta() if first.deadline is None else first.deadline - first.created_at
         return AgentTimeout("The workflow's time ran out.", timeout_ms=round(given.total_seconds() * 1000))
+
+
+class _Calls(msgspec.Struct, kw_only=True):
+    """The calls of one stage, by how far they have come."""
+
+    due: list[StepCall]  # to be opened now
+    put_off: dict[Waiting, StepCall] = {}  # to be opened later, each by the wait for that
+    running: dict[Waiting, StepCall] = {}
+    ended: dict[str, Task] = {}
+    refused: dict[str, int] = {}  # how often
 
 
 class Workflows:
@@ -142,13 +157,6 @@ class Workflows:
         stages = plan(run.first)
         for number, stage in enumerate(stages):
             await self._tell(run, stage, number, len(stages))
-            for call in stage.calls:
-                if watching.done() and watching.result() is not None:
-                    raise _Stopped
-                try:
-                    run.open.append(await self._call(run, call))
-                except DragomanError as error:
-                    raise _StepFailed(call, error.failure()) from None
             ended = await self._awaited(run, stage, watching)
             run.open = []
             run.ended += ended
@@ -211,14 +219,35 @@ class Workflows:
 
     async def _awaited(self, run: _Run, stage: Stage, watching: Waiting) -> list[Task]:
         """The calls of a stage, all completed. Raises what stops the workflow, as soon as it is known."""
+        calls, stop = _Calls(due=list(stage.calls)), None
         async with asyncio.TaskGroup() as group:
-            waits = [group.create_task(self._settled(task, run.deadline)) for task in run.open]
-            stop = await _stop_of(run, stage, waits, watching)
-            for wait in waits:
+            while stop is None and calls.due:
+                stop = await self._begin(run, calls, watching, group) or await _stop_of(run, calls, watching)
+            for wait in (*calls.running, *calls.put_off):
                 wait.cancel()
         if stop is not None:
             raise stop
-        return [task for wait in waits if (task := wait.result()) is not None]
+        return [calls.ended[call.call_id] for call in stage.calls]
+
+    async def _begin(self, run: _Run, calls: _Calls, watching: Waiting, group: asyncio.TaskGroup) -> _Stop | None:
+        """Open the calls that are due, or put them off where their agents take them only later; what stops it."""
+        for call in calls.due:
+            if watching.done() and watching.result() is not None:
+                return _Stopped()
+            try:
+                task = await self._call(run, call)
+            except DragomanError as error:
+                refused = calls.refused.get(call.call_id, 0)
+                wait_s = put_off_s(error, refused)
+                if wait_s is None or self._clock.monotonic() + wait_s >= run.deadline:
+                    return _StepFailed(call, error.failure())
+                calls.refused[call.call_id] = refused + 1
+                calls.put_off[group.create_task(self._clock.sleep(wait_s))] = call
+            else:
+                run.open.append(task)
+                calls.running[group.create_task(self._settled(task, run.deadline))] = call
+        calls.due = []
+        return None
 
     def _keep(self, run: _Run, stage: Stage, ended: Sequence[Task]) -> None:
         """Have the results of a stage at hand for the steps after it."""
@@ -270,23 +299,19 @@ class Workflows:
             await self._canceller.cancel(caller, task, "the workflow has ended")
 
 
-async def _stop_of(
-    run: _Run, stage: Stage, waits: Sequence[Waiting], watching: Waiting
-) -> _Stopped | _StepFailed | None:
-    """What stops the workflow while the calls of a stage run; None once all are completed."""
-    pending = set(waits)
-    while pending:
-        done, _ = await asyncio.wait({*pending, watching}, return_when=asyncio.FIRST_COMPLETED)
-        for call, wait in zip(stage.calls, waits, strict=True):
-            if wait in done:
-                task = wait.result()
-                failure = run.late().failure() if task is None else why_not(task)
-                if failure is not None:
-                    return _StepFailed(call, failure)
-        pending -= done
-        if pending and watching in done:
-            if watching.result() is not None:
-                return _Stopped()
-            unfinished = next(call for call, wait in zip(stage.calls, waits, strict=True) if wait in pending)
-            return _StepFailed(unfinished, run.late().failure())
+async def _stop_of(run: _Run, calls: _Calls, watching: Waiting) -> _Stop | None:
+    """What stops the workflow while the calls of a stage run; None once all are completed, or some are due."""
+    while not calls.due and (calls.running or calls.put_off):
+        done, _ = await asyncio.wait({*calls.running, *calls.put_off, watching}, return_when=asyncio.FIRST_COMPLETED)
+        for wait in [each for each in calls.running if each in done]:
+            call, task = calls.running.pop(wait), wait.result()
+            failure = run.late().failure() if task is None else why_not(task)
+            if failure is not None:
+                return _StepFailed(call, failure)
+            if task is not None:
+                calls.ended[call.call_id] = task
+        calls.due = [calls.put_off.pop(each) for each in list(calls.put_off) if each in done]
+        unfinished = (*calls.running.values(), *calls.put_off.values(), *calls.due)
+        if unfinished and watching in done:
+            return _Stopped() if watching.result() is not None else _StepFailed(unfinished[0], run.late().failure())
     return None

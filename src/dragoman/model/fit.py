@@ -5,12 +5,15 @@ A `Feature` exists only if code branches on it. Fitting is pure: it returns part
 
 from collections.abc import Callable
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from dragoman.model.content import Blob, Data, Link, Part, Text
 from dragoman.model.json import Json, is_object
-from dragoman.model.objects import input_object
+from dragoman.model.objects import input_object, parts_of_object
+
+BLOB: Final = "part:blob"  # a facet that is lost, as the tables of the dialects name them
 
 
 class Feature(StrEnum):
@@ -54,6 +57,33 @@ def hosted(parts: tuple[Part, ...], host: Host) -> tuple[Part, ...]:
         else part
         for index, part in enumerate(parts)
     )
+
+
+def changed(given: tuple[Part, ...], fitted: tuple[Part, ...]) -> tuple[str, ...]:
+    """What of the given parts is another thing in the fitted ones, by facets; a file that an object lists is none."""
+    if given is fitted:
+        return ()
+    if len(given) == 1 and len(fitted) == 1:
+        return _changed(given[0], fitted[0])
+    if len(fitted) == 1 and isinstance(fitted[0], Data):
+        listed = parts_of_object(fitted[0].value) == given
+        return () if listed else ("parts:several" if given else "parts:none",)
+    return (BLOB,) if any(isinstance(part, Blob) for part in given) else ()
+
+
+def _changed(was: Part, now: Part) -> tuple[str, ...]:
+    found: tuple[str, ...] = ()
+    if isinstance(was, Data):
+        if not is_object(was.value):
+            return ("part:data",)  # Listed in an object, with all that is known of it, or put into text.
+        if isinstance(now, Text):
+            found = ("part:data",)
+    elif isinstance(was, Text):
+        if isinstance(now, Data):
+            found = ("part:text",)
+    else:
+        return (BLOB,) if isinstance(now, Link) else ()
+    return (*found, "part:metadata") if was.metadata and not now.metadata else found
 
 
 def _text_of(value: Json) -> str:

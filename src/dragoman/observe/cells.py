@@ -6,7 +6,7 @@ counted as `other`, so that sums stay exact. A combination that was idle for an 
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from dragoman.observe.names import Label, Metric
 
@@ -97,8 +97,23 @@ class Counter:
 
 
 @final
-class Counters:
-    """A metric that counts, told apart by labels. `bounded` are those labels whose values need a place."""
+class Timed:
+    """One histogram: what it is told apart by, what it has seen, and when it last saw something."""
+
+    __slots__ = ("key", "last", "shown", "took")
+
+    def __init__(self, key: tuple[str, ...], shown: str, bounds: Sequence[float]) -> None:
+        self.key = key
+        self.shown = shown
+        self.took = Histogram(bounds)
+        self.last = 0.0
+
+
+Cell = TypeVar("Cell", Counter, Timed)
+
+
+class _Cells(Generic[Cell]):
+    """The cells of one metric, told apart by labels. `bounded` are those labels whose values need a place."""
 
     __slots__ = ("_bounded", "_cells", "_most", "metric", "overflowed")
 
@@ -107,18 +122,10 @@ class Counters:
         self.overflowed = 0
         self._bounded = tuple((bounded or {}).get(label) for label in metric.labels)
         self._most = most
-        self._cells: dict[tuple[str, ...], Counter] = {}
+        self._cells: dict[tuple[str, ...], Cell] = {}
 
-    def add(self, values: tuple[str, ...], now: float, by: float = 1) -> None:
-        """Count something."""
-        cell = self._cells.get(values)
-        if cell is None:
-            cell = self._placed(values)
-        cell.value += by
-        cell.last = now
-
-    def cells(self) -> Iterator[Counter]:
-        """Every counter."""
+    def cells(self) -> Iterator[Cell]:
+        """Every cell."""
         yield from tuple(self._cells.values())
 
     def give_back(self, before: float) -> None:
@@ -129,7 +136,7 @@ class Counters:
                     del self._cells[key]
                     self._give(cell.key)
 
-    def _placed(self, values: tuple[str, ...]) -> Counter:
+    def _placed(self, values: tuple[str, ...]) -> Cell:
         key = tuple(
             value if bounded is None else bounded.take(value)
             for value, bounded in zip(values, self._bounded, strict=True)
@@ -143,13 +150,52 @@ class Counters:
         elif known is not None:
             self._give(key)
         if known is None:
-            known = self._cells[key] = Counter(key, shown_labels(self.metric.labels, key))
+            known = self._cells[key] = self._new(key, shown_labels(self.metric.labels, key))
         return known
+
+    def _new(self, key: tuple[str, ...], shown: str) -> Cell:
+        raise NotImplementedError
 
     def _give(self, key: tuple[str, ...]) -> None:
         for value, bounded in zip(key, self._bounded, strict=True):
             if bounded is not None:
                 bounded.give(value)
+
+
+@final
+class Counters(_Cells[Counter]):
+    """A metric that counts."""
+
+    __slots__ = ()
+
+    def add(self, values: tuple[str, ...], now: float, by: float = 1) -> None:
+        """Count something."""
+        cell = self._cells.get(values)
+        if cell is None:
+            cell = self._placed(values)
+        cell.value += by
+        cell.last = now
+
+    def _new(self, key: tuple[str, ...], shown: str) -> Counter:
+        return Counter(key, shown)
+
+
+@final
+class Histograms(_Cells[Timed]):
+    """A metric that says how often something took how long."""
+
+    __slots__ = ()
+
+    def observe(self, values: tuple[str, ...], now: float, figure: float) -> None:
+        """Count one figure."""
+        cell = self._cells.get(values)
+        if cell is None:
+            cell = self._placed(values)
+        cell.took.observe(figure)
+        cell.last = now
+
+    def _new(self, key: tuple[str, ...], shown: str) -> Timed:
+        return Timed(key, shown, self.metric.bounds)
 
 
 @final

@@ -1,6 +1,7 @@
-"""The exporter: the spans of ended calls go to a collector, outside of every request.
+"""The exporter: the spans of ended calls, and of attempts to call back, go to a collector, outside of every request.
 
     ended ─► its id, in a queue ─► what is stored of it ─► spans, encoded one by one ─► a POST of many
+    made ──► encoded, in the same queue ────────────────────────────────────────────────┘
 
 A call pays for a look at its trace and a place in the queue. The queue is bounded: when it is full, or the collector
 takes nothing, spans are dropped and counted, and no call is held up or fails for it. Has no task of its own: whoever
@@ -14,16 +15,16 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from dragoman.model.http import HttpReply, HttpRequest
-from dragoman.model.task import Task
+from dragoman.model.task import Task, Trace
 from dragoman.observe.otel_settings import Destination
 from dragoman.observe.otlp import CODECS
 from dragoman.observe.span import Span
 from dragoman.ports.clock import Clock
 
 LOG: Final = logging.getLogger("dragoman.observe")
-MOST_WAITING: Final = 10_000  # calls
-AT_ONCE: Final = 128  # calls in one request
-GATHER_S: Final = 0.5  # in which a request's calls gather
+MOST_WAITING: Final = 10_000  # calls, and spans that were made by themselves
+AT_ONCE: Final = 128  # of them in one request
+GATHER_S: Final = 0.5  # in which they gather
 TRIES: Final = 4
 FIRST_WAIT_S: Final = 1.0  # doubled after each try
 FINISH_S: Final = 2.0  # for what is left when the hub stops
@@ -48,21 +49,21 @@ class Exporter:
         self._spans = spans
         self._post = post
         self._clock = clock
-        self._waiting: deque[Called] = deque()
+        self._waiting: deque[Called | bytes] = deque()
         self._something = asyncio.Event()
         self._warned_at: float | None = None
         self.exported = 0  # spans that a collector took
-        self.dropped = 0  # calls whose spans it will never get
+        self.dropped = 0  # calls whose spans it will never get, and spans by themselves
 
     def ended(self, task: Task) -> None:
         """A call has ended: its spans are to go out, if its trace is among those that do."""
-        if not self._to.sampler.takes(task.trace):
-            return
-        if len(self._waiting) >= MOST_WAITING:
-            self.dropped += 1
-            return
-        self._waiting.append((task.tenant, task.id))
-        self._something.set()
+        if self._to.sampler.takes(task.trace):
+            self._wait((task.tenant, task.id))
+
+    def made(self, trace: Trace, span: Span) -> None:
+        """A span of this trace that is over, and that the store does not know: it is to go out as it is."""
+        if self._to.sampler.takes(trace):
+            self._wait(self._codec.span(trace, span))
 
     async def run(self) -> None:
         """Send what has ended, for as long as the hub runs."""
@@ -85,6 +86,13 @@ class Exporter:
             self.dropped += len(self._waiting)
             self._waiting.clear()
 
+    def _wait(self, one: Called | bytes) -> None:
+        if len(self._waiting) >= MOST_WAITING:
+            self.dropped += 1
+            return
+        self._waiting.append(one)
+        self._something.set()
+
     async def _send(self, tries: int) -> None:
         """One request's worth; what is not sent because this is cancelled waits again."""
         taken = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
@@ -99,9 +107,13 @@ class Exporter:
         else:
             self.dropped += len(taken)
 
-    async def _pieces(self, taken: list[Called]) -> list[bytes]:
+    async def _pieces(self, taken: list[Called | bytes]) -> list[bytes]:
         pieces: list[bytes] = []
-        for tenant, call_id in taken:
+        for each in taken:
+            if isinstance(each, bytes):
+                pieces.append(each)
+                continue
+            tenant, call_id = each
             try:
                 found = await self._spans(tenant, call_id)
             except Exception:

@@ -11,13 +11,25 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dragoman.model.call import AdmittedCall
+from dragoman.model.content import Blob
 from dragoman.model.errors import BY_CODE, BadSignature, DragomanError, NotAuthenticated, NotAuthorized, RateLimited
 from dragoman.model.events import Usage
+from dragoman.model.fit import BLOB, changed
 from dragoman.model.operations import Wait
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 from dragoman.observe import names
-from dragoman.observe.cells import COMBINATION, IDLE_S, OTHER, CallCell, Counters, Histogram, Values, shown_labels
+from dragoman.observe.cells import (
+    COMBINATION,
+    IDLE_S,
+    OTHER,
+    CallCell,
+    Counters,
+    Histogram,
+    Histograms,
+    Values,
+    shown_labels,
+)
 from dragoman.observe.exposition import Sample
 from dragoman.observe.names import Label
 from dragoman.ports.attempts import AttemptOutcome
@@ -93,6 +105,9 @@ class Metrics:
         self._limited = Counters(names.RATE_LIMITED)
         self._deliveries = Counters(names.DELIVERIES)
         self._translations = Counters(names.TRANSLATIONS)
+        self._losses = Counters(names.TRANSLATION_LOSSES)
+        self._linking: frozenset[str] = frozenset()  # dialects whose callers get files by link
+        self._first_events = Histograms(names.FIRST_EVENT, bounded)
         self._overhead: dict[tuple[str, str], Histogram] = {}
         self._carried: dict[str, Carried] = {}
 
@@ -118,6 +133,8 @@ class Metrics:
             self._failures.add((task.agent_id, code if code in BY_CODE else OTHER), now)
         if task.usage is not None:
             self._used(cell.key[0], task.agent_id, task.usage, now)
+        if task.dialect in self._linking and _has_file(task):
+            self._losses.add((task.dialect, BLOB), now)
         carried = self._carried.pop(task.id, None)
         if carried is not None:
             self._bridged(task, carried, took_s, now)
@@ -129,10 +146,17 @@ class Metrics:
         self._attempts.add((target, outcome), now)
         if will_retry:
             self._retries.add((target, outcome), now)
+        if outcome is AttemptOutcome.ANSWERED:
+            for facet in changed(call.operation.message.parts, call.message.parts):
+                self._losses.add((call.endpoint.dialect, facet), now)
         carried = self._carrying(call.task.id)
         carried.dialect = call.endpoint.dialect
         carried.attempts += 1
         carried.took_s += took_s
+
+    def spoke(self, call: AdmittedCall, after_s: float) -> None:
+        """A target that streams has said the first piece of its answer, so long after it was sent the call."""
+        self._first_events.observe((call.agent.id,), self._clock.monotonic(), after_s)
 
     def waited(self, task_id: str, waited_ms: int) -> None:
         """A call has waited for its turn."""
@@ -147,8 +171,12 @@ class Metrics:
         elif isinstance(error, RateLimited):
             self._limited.add((_known(error, "scope", SCOPES), _known(error, "limit", LIMITS)), now)
 
-    def expect(self, dialects: Iterable[str]) -> None:
-        """Have the worst counters there from the start, so that their first step is seen as one."""
+    def expect(self, dialects: Iterable[str], linking: Iterable[str] = ()) -> None:
+        """Have the worst counters there from the start, so that their first step is seen as one.
+
+        Callers of the dialects that are `linking` get files by link.
+        """
+        self._linking = frozenset(linking)
         for dialect in (NO_DIALECT, *dialects):
             self._refusals.add((dialect, DragomanError.code), self._clock.monotonic(), 0)
 
@@ -172,8 +200,12 @@ class Metrics:
         """Every metric that only counts."""
         return (
             *(self._failures, self._attempts, self._retries, self._tokens, self._cost),
-            *(self._refusals, self._auth_failures, self._limited, self._deliveries, self._translations),
+            *(self._refusals, self._auth_failures, self._limited, self._deliveries, self._translations, self._losses),
         )
+
+    def histograms(self) -> tuple[Histograms, ...]:
+        """Every metric that only says how long something took, by labels that are bounded."""
+        return (self._first_events,)
 
     def samples(self) -> Iterator[Sample]:
         """The figures that are kept here in other shapes."""
@@ -191,7 +223,8 @@ class Metrics:
             yield Sample(names.OVERHEAD, pair, cells)
         for values in self._values:
             yield Sample(names.LABEL_OVERFLOW, (values.label,), values.overflowed)
-        beyond = self._calls_overflowed + sum(each.overflowed for each in self.counters())
+        told_apart = (*self.counters(), *self.histograms())
+        beyond = self._calls_overflowed + sum(each.overflowed for each in told_apart)
         yield Sample(names.LABEL_OVERFLOW, (COMBINATION,), beyond)
 
     def targets(self) -> frozenset[str]:
@@ -205,8 +238,8 @@ class Metrics:
             if cell.last < before:
                 del self.calls[key]
                 self._give(cell.key)
-        for counters in self.counters():
-            counters.give_back(before)
+        for cells in (*self.counters(), *self.histograms()):
+            cells.give_back(before)
 
     # -- of one call
 
@@ -264,6 +297,11 @@ class Metrics:
                 self._tokens.add((caller, target, direction), now, tokens)
         if usage.cost_usd is not None and 0 < usage.cost_usd <= MOST_USD:
             self._cost.add((caller, target), now, usage.cost_usd)
+
+
+def _has_file(task: Task) -> bool:
+    """Whether there is a file in what an agent made."""
+    return any(isinstance(part, Blob) for said in (*task.artifacts, *task.messages) for part in said.parts)
 
 
 def _spelled(operation: str) -> str:

@@ -28,6 +28,7 @@ class Label(StrEnum):
     DIALECT = "dialect"
     DIALECT_IN = "dialect_in"
     DIALECT_OUT = "dialect_out"
+    FACET = "facet"
     CODE = "code"
     CODE_CLASS = "code_class"
     OPERATION = "operation"
@@ -104,6 +105,13 @@ OVERHEAD: Final = _metric(
     *(Label.DIALECT_IN, Label.DIALECT_OUT),
     bounds=_QUICK,
 )
+FIRST_EVENT: Final = _metric(
+    Kind.HISTOGRAM,
+    "dragoman_first_event_seconds",
+    "How long targets that stream took to the first piece of their answer, from being sent the call.",
+    Label.TARGET,
+    bounds=_CALL,
+)
 ATTEMPTS: Final = _metric(
     Kind.COUNTER, "dragoman_attempts_total", "Attempts to have a call done.", Label.TARGET, Label.OUTCOME
 )
@@ -125,6 +133,12 @@ TRANSLATIONS: Final = _metric(
     "dragoman_translations_total",
     "Calls that were carried from one dialect into another.",
     *(Label.DIALECT_IN, Label.DIALECT_OUT),
+)
+TRANSLATION_LOSSES: Final = _metric(
+    Kind.COUNTER,
+    "dragoman_translation_losses_total",
+    "Calls of which something became something else, so that a dialect could say it.",
+    *(Label.DIALECT, Label.FACET),
 )
 USAGE_TOKENS: Final = _metric(
     Kind.COUNTER,
@@ -169,6 +183,12 @@ STREAM_DROPS: Final = _metric(
     Kind.COUNTER, "dragoman_stream_drops_total", "Streams whose reader was cut off.", Label.REASON
 )
 SESSIONS: Final = _metric(Kind.GAUGE, "dragoman_sessions_open", "Sessions of agents that connect.")
+SESSION_RESUMES: Final = _metric(
+    Kind.COUNTER,
+    "dragoman_session_resumes_total",
+    "Agents that came back to their session: kept, or lost and begun anew.",
+    Label.OUTCOME,
+)
 
 # -- the store, the bus, the process
 

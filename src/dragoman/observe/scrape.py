@@ -75,6 +75,11 @@ class Scrape:
                 head(counters.metric, is_open=is_open),
                 *(line(name, cell.shown, cell.value) for cell in counters.cells()),
             ]
+        for histograms in self._metrics.histograms():
+            yield [
+                head(histograms.metric, is_open=is_open),
+                *(each for cell in histograms.cells() for each in histogram(histograms.metric, cell.shown, cell.took)),
+            ]
 
     async def _read(self) -> dict[Metric, list[Sample]]:
         samples: list[Sample] = []

@@ -48,3 +48,6 @@ ATTEMPT: Final = "a2a.attempt"
 EVENTS: Final = "a2a.events"
 STEP_NUMBER: Final = "a2a.step"
 DELIVERY: Final = "a2a.delivery.id"
+REPLAYS: Final = "a2a.delivery.replays"
+ANSWER: Final = "a2a.delivery.answer"
+DERIVED: Final = "a2a.derived"  # one span for all attempts of a notice, as the hub shows it; it is not exported

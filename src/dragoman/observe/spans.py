@@ -2,7 +2,6 @@
 
     invoke_agent ─┬─ admit ─ queue ─ attempt 1 (failed) ─ attempt 2 ─ follow
                   └─ step 0 ─ step 1 …       of a workflow, which goes to no agent itself
-    deliver …                                linked to the call, not below it: it may be hours later
 
 Pure. Ids derive from the call, the kind of span and its number, so whoever looks, and whenever, finds the same; the
 call's own span is the one that its agent was told. Names, attributes and events hold nothing that a caller or an agent
@@ -23,7 +22,6 @@ from dragoman.model.states import FINAL, INTERRUPTED, TaskState
 from dragoman.model.task import Task
 from dragoman.observe import span_names as names
 from dragoman.observe.span import Span, SpanEvent, SpanKind, Value, span_id_of
-from dragoman.ports.deliveries import Delivery, DeliveryState
 
 MOST_NAME: Final = 64
 MOST_VALUE: Final = 256  # of an attribute that somebody else has chosen
@@ -67,35 +65,6 @@ def spans_of(task: Task, events: Sequence[Happened], target: Target = UNKNOWN) -
         waited = number == 0 or attempts[number - 1].sent.failed is None
         spans += _tried(task, attempt, following, target, waited=waited)
     return tuple(spans)
-
-
-def delivery_spans(task: Task, deliveries: Sequence[Delivery]) -> tuple[Span, ...]:
-    """The notices of a call that went to its callbacks; each from its birth to its last try."""
-    dialects = {callback.url: callback.dialect for callback in task.callbacks}
-    spans: list[Span] = []
-    for each in sorted(deliveries, key=lambda one: (one.born_at, one.id)):
-        attributes: dict[str, Value] = {names.DELIVERY: each.id, names.ATTEMPT: each.tries, names.STATUS: each.state}
-        if each.url:
-            attributes |= _place(each.url)
-        spans.append(
-            Span(
-                span_id=delivery_span_id(task.id, each.seq, each.url),
-                call_id=task.id,
-                name=f"{names.DELIVER} {dialects.get(each.url) or task.dialect} callback",
-                kind=SpanKind.CLIENT,
-                started_at=each.born_at,
-                ended_at=None if each.state is DeliveryState.PENDING else each.tried_at or each.born_at,
-                linked=task.trace.span_id,
-                failed=each.state if each.state in (DeliveryState.PARKED, DeliveryState.DISABLED) else None,
-                attributes=attributes,
-            )
-        )
-    return tuple(spans)
-
-
-def delivery_span_id(call_id: str, seq: int, url: str) -> str:
-    """The id of the span of one notice: its receiver is told it, too."""
-    return span_id_of(call_id, names.DELIVER, f"{seq} {url}")
 
 
 def agent_name(agent: Agent) -> str:
@@ -311,11 +280,12 @@ def _way(target: Target) -> dict[str, Value]:
         names.VIA: endpoint.via.value,
     }
     if endpoint.via is Via.HTTP and endpoint.url is not None:
-        way |= {names.HTTP_METHOD: "POST", **_place(endpoint.url)}
+        way |= {names.HTTP_METHOD: "POST", **place_of(endpoint.url)}
     return way
 
 
-def _place(url: str) -> dict[str, Value]:
+def place_of(url: str) -> dict[str, Value]:
+    """Where a request goes, as attributes."""
     try:
         split = urlsplit(url)
         host, port = split.hostname, split.port or (443 if split.scheme == "https" else 80)

@@ -38,6 +38,10 @@ class Attempts(Protocol):
         """One attempt that had begun is over."""
         ...
 
-    async def pause(self, call: AdmittedCall, seconds: float) -> None:
-        """Wait before a retry, but not for a target that is left alone meanwhile: `begin` then says so."""
+    async def pause(self, call: AdmittedCall, seconds: float, *, aside: bool) -> None:
+        """Wait before a retry, but not for a target that is left alone meanwhile: `begin` then says so.
+
+        `aside`: the target is done with the last try, so others may have its place until it is the call's turn again.
+        Raises AgentTimeout where that is not before the call's deadline.
+        """
         ...

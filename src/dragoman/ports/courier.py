@@ -24,10 +24,14 @@ class Delivered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of telling somebody. Not delivered: later again, unless the receiver is `gone` for good."""
+    """What came of telling somebody. Not delivered: later again, unless the receiver is `gone` for good.
+
+    `status` is the answer's; delivered without one, there was nothing to say.
+    """
 
     delivered: bool
     gone: bool = False
+    status: int | None = None
     reason: str = ""
     retry_after_s: int | None = None
 
@@ -70,9 +74,20 @@ class Courier(Protocol):
         ...
 
     async def notify(
-        self, callback: Callback, task: Task, happened: Happened, *, url: str, recipient: str, secret: Secret | None
+        self,
+        callback: Callback,
+        task: Task,
+        happened: Happened,
+        *,
+        url: str,
+        recipient: str,
+        secret: Secret | None,
+        span_id: str,
     ) -> Told:
-        """Tell an address of one event, once, signed with the receiver's secret; never raises."""
+        """Tell an address of one event, once, signed with the receiver's secret; never raises.
+
+        The receiver is told `span_id` as its place in the call's trace.
+        """
         ...
 
     def put_into_words(self, callback: Callback, task: Task, happened: Happened, *, recipient: str) -> bytes | None:

@@ -30,10 +30,11 @@ class NewNotice(msgspec.Struct, frozen=True, kw_only=True):
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """A notice whose turn it is: what it is about, how often it was tried since it was born or replayed."""
 
+    id: str
     callback_id: str
     seq: int
     tries: int
-    replayed: bool
+    replays: int
 
 
 class Receiver(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +65,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     task_id: str
+    callback_id: str
     caller_id: str
     seq: int
     url: str

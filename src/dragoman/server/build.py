@@ -88,6 +88,7 @@ from dragoman.server import gauges
 from dragoman.server.built import MIB, Built, Resident, Secrets
 from dragoman.server.desk import Desk
 from dragoman.server.drain import Drain
+from dragoman.server.exchange import spoken_of
 from dragoman.server.from_settings import (
     address_rule,
     client_limits,
@@ -126,7 +127,7 @@ async def build(
     card_key = await open_card_key(store, sealer)
     owner = await store.begin_epoch(REPLICA)
     dialects = spoken(lenient_envelope_ids=settings.envelope.ids == "lenient")
-    metrics.expect(dialects)
+    metrics.expect(dialects, linking=[slug for slug, each in dialects.items() if not spoken_of(each).inline])
     hub_uuid = await _hub_uuid(store)
     client = Client(clock=clock, rule=address_rule(settings), limits=client_limits(settings))
     ring = KeyRing(keys=store, vault=store, clock=clock, pepper=pepper, sealer=sealer, random_bytes=os.urandom)
@@ -163,6 +164,7 @@ async def build(
         opens=settings.calls.breakers,
         p95_ms=lambda tenant, agent_id, skill: estimates.p95_ms(tenant, agent_id, skill),
         listeners=(metrics.attempted, lambda call, outcome, _took_s, _again: health_checks.attempted(call, outcome)),
+        aside=lambda call, seconds: flow.gate.aside(call, seconds),
     )
     courier = HttpCourier(
         wire=wire,
@@ -180,6 +182,7 @@ async def build(
             attempts=breakers,
             resting=lambda: queued.resting(),
         ),
+        spoke=metrics.spoke,
     )
     registry = Registry(
         store=store,
@@ -354,6 +357,7 @@ async def build(
         keys=ring,
         secrets=callback_secrets,
         attempted=metrics.delivered,
+        traced=None if exporting is None else exporting.exporter.made,
     )
     queue = partial(Worker, store=store, owner=owner, clock=steady, spawn=spawn)
     queued = queue(CALLS, slots=settings.calls.queued_at_once, work=take_up.carry)

@@ -161,7 +161,7 @@ class Desk:
 
     def leave(self, caller: Caller, session_id: str) -> None:
         """End a session; what it has not begun goes to others. Raises SessionOver, NotAuthorized."""
-        self._connections.leave(self._session(caller, session_id))
+        self._connections.leave(self._session(caller, session_id, leaving=True))
 
     async def _agent_of(self, caller: Caller, said: Hello) -> Agent:
         """The agent that opens a session; with the card that it brings."""
@@ -182,13 +182,13 @@ class Desk:
             raise NotAuthorized(f"{agent.id} belongs to another key.", agent_id=agent.id)
         return agent
 
-    def _session(self, caller: Caller, session_id: str) -> Session:
+    def _session(self, caller: Caller, session_id: str, *, leaving: bool = False) -> Session:
         """A session that the caller may use: the one who opened it, its agent, or an administrator.
 
         Another's looks like one that never was.
         """
         _require(caller, RECEIVE)
-        session = self._connections.session(session_id)
+        session = self._connections.session(session_id, leaving=leaving)
         own = session.tenant == caller.tenant and (
             caller.id == session.opened_by or caller.agent_id == session.agent_id
         )

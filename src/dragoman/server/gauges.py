@@ -65,8 +65,10 @@ def bus_lost(bus: Bus, name: str) -> Iterator[Sample]:
 
 
 def sessions(connections: Connections) -> Iterator[Sample]:
-    """Agents that are connected."""
+    """Agents that are connected, and those that came back."""
     yield Sample(names.SESSIONS, (), connections.sessions_open)
+    yield Sample(names.SESSION_RESUMES, ("kept",), connections.resumes.kept)
+    yield Sample(names.SESSION_RESUMES, ("lost",), connections.resumes.lost)
 
 
 def pressed(pressure: Pressure) -> Iterator[Sample]:

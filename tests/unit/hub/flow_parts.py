@@ -43,8 +43,8 @@ class World:
         self.usual_ms = usual_ms
         self.gate = Gate(clock=self.clock, per_agent=per_agent, usual_ms=self._usual)
         self.limits = Limits(clock=self.clock, tenants=tenants)
-        breakers = Breakers(clock=self.clock, p95_ms=self._usual)
-        self.flow = Flow(breakers=breakers, limits=self.limits, gate=self.gate)
+        self.breakers = Breakers(clock=self.clock, p95_ms=self._usual, aside=self.gate.aside)
+        self.flow = Flow(breakers=self.breakers, limits=self.limits, gate=self.gate)
 
     def _usual(self, _tenant: str, _agent_id: str, _skill: str | None) -> int | None:
         return self.usual_ms

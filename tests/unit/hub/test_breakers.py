@@ -204,7 +204,7 @@ def test_a_call_that_waits_for_its_next_try_ends_when_its_agent_is_left_alone() 
         waiting = watch.call()
         watch.ends(AttemptOutcome.UNREACHABLE, call=waiting)
         async with asyncio.TaskGroup() as group:
-            paused = group.create_task(watch.breakers.pause(waiting, 4.0))
+            paused = group.create_task(watch.breakers.pause(waiting, 4.0, aside=False))
             await asyncio.sleep(0)
             watch.ends(AttemptOutcome.UNREACHABLE, 3)
             await asyncio.sleep(0)
@@ -212,7 +212,7 @@ def test_a_call_that_waits_for_its_next_try_ends_when_its_agent_is_left_alone() 
             watch.ends(AttemptOutcome.UNREACHABLE)
         with pytest.raises(CircuitOpen):
             watch.breakers.begin(waiting)
-        await watch.breakers.pause(waiting, 4.0)  # Not for an agent that is left alone already.
+        await watch.breakers.pause(waiting, 4.0, aside=False)  # Not for an agent that is left alone already.
 
     run(scenario())
 
@@ -221,7 +221,7 @@ def test_a_call_that_waits_goes_on_when_its_time_has_come() -> None:
     async def scenario() -> None:
         watch = Watch()
         async with asyncio.TaskGroup() as group:
-            paused = group.create_task(watch.breakers.pause(watch.call(), 4.0))
+            paused = group.create_task(watch.breakers.pause(watch.call(), 4.0, aside=False))
             await asyncio.sleep(0)
             watch.clock.advance(3.9)
             await asyncio.sleep(0)

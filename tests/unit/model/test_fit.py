@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.dialects import DIALECTS
 from dragoman.model.content import Blob, Data, Link, Part, Text
-from dragoman.model.fit import Feature, fit_parts
+from dragoman.model.fit import Feature, changed, fit_parts
 from dragoman.model.objects import answer_object, input_object, parts_of_object
 
 PARTS = frozenset({Feature.PARTS, Feature.INLINE})
@@ -76,6 +77,45 @@ def test_bytes_become_a_link_to_the_hub_where_the_wire_has_no_place_for_them() -
     text, file = Text(text="a"), Blob(raw=b"x", filename="f", media_type="text/plain")
     link = Link(url="http://hub/1/1", filename="f", media_type="text/plain")
     assert fitted((text, file), frozenset({Feature.PARTS})) == (text, link)
+
+
+ANY: tuple[tuple[Part, ...], ...] = (
+    (Data(value={"a": 1}),),
+    (Data(value={"a": 1}, metadata={"m": 1}),),
+    (Data(value=[1]),),
+    (Text(text="a"),),
+    (Text(text="a", metadata={"m": 1}),),
+    (Text(text="a"), Text(text="b")),
+    (),
+    (Blob(raw=b"x"),),
+    (Text(text="a"), Blob(raw=b"x")),
+    (Link(url="http://x/"),),
+)
+TO_AN_OBJECT: tuple[tuple[str, ...], ...] = (
+    *((), ("part:metadata",), ("part:data",), ("part:text",), ("part:text", "part:metadata")),
+    *(("parts:several",), ("parts:none",), (), (), ()),
+)
+
+
+@pytest.mark.parametrize(("parts", "facets"), [*zip(ANY, TO_AN_OBJECT, strict=True)])
+def test_what_was_changed_is_said_by_its_facet_and_a_file_that_is_listed_is_not(
+    parts: tuple[Part, ...], facets: tuple[str, ...]
+) -> None:
+    assert changed(parts, fitted(parts, frozenset())) == facets
+    assert changed(parts, fitted(parts, PARTS)) == ()
+    linked = ("part:blob",) if any(isinstance(part, Blob) for part in parts) else ()
+    assert changed(parts, fitted(parts, frozenset({Feature.PARTS}))) == linked
+    as_text = ("part:data",) if len(parts) == 1 and isinstance(parts[0], Data) else ()
+    assert changed(parts, fitted(parts, PARTS, text_only=True))[:1] == as_text
+
+
+@pytest.mark.parametrize("slug", DIALECTS)
+def test_what_is_changed_for_a_dialect_stands_in_its_table(slug: str) -> None:
+    dialect = DIALECTS[slug]
+    declared = {loss.facet for loss in dialect.losses}
+    said = {facet for parts in ANY for facet in changed(parts, fitted(parts, dialect.features))}
+    assert said <= declared
+    assert bool(said) == (not dialect.features >= PARTS)
 
 
 def test_an_answer_is_always_one_object() -> None:

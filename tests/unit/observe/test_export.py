@@ -10,7 +10,7 @@ from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.task import Task, Trace
 from dragoman.observe.export import AT_ONCE, MOST_WAITING, TRIES, Exporter, Unreached
 from dragoman.observe.otel_settings import Destination, Sampler
-from dragoman.observe.span import Span
+from dragoman.observe.span import Span, SpanKind
 from dragoman.observe.spans import spans_of
 from tests.contracts.manual_clock import ManualClock
 from tests.contracts.samples import new_task
@@ -48,6 +48,14 @@ class World:
 
     def end(self, name: str) -> None:
         self.exporter.ended(msgspec.structs.replace(self.task, id=name))
+
+    def make(self, name: str) -> None:
+        now, trace = self.clock.now(), self.task.trace
+        span = Span(
+            span_id="5" * 16, call_id="c1", name=name, kind=SpanKind.CLIENT, started_at=now, ended_at=now,
+            linked=trace.span_id,
+        )  # fmt: skip
+        self.exporter.made(trace, span)
 
     async def run_until(self, done: Callable[[], bool]) -> None:
         """Run the exporter, moving time whenever it waits."""
@@ -111,6 +119,39 @@ def test_a_full_queue_drops_what_comes_and_counts_it() -> None:
         for number in range(MOST_WAITING + 7):
             world.end(f"c{number}")
         assert world.exporter.dropped == 7
+
+    run(work())
+
+
+def test_a_span_by_itself_goes_out_with_the_calls_as_it_is() -> None:
+    async def work() -> None:
+        world = World()
+        world.end("c1")
+        world.make("d1")
+        await world.run_until(lambda: world.exporter.exported > 0)
+        assert (world.posts, world.exporter.exported, world.exporter.dropped) == (1, 3, 0)
+        (made,) = (span for span in world.got if span.name == "d1")
+        assert (made.trace_id, made.links) == (
+            world.task.trace.trace_id,
+            ((world.task.trace.trace_id, world.task.trace.span_id),),
+        )
+
+    run(work())
+
+
+def test_spans_by_themselves_are_bounded_and_sampled_like_calls() -> None:
+    async def work() -> None:
+        world = World()
+        for number in range(MOST_WAITING + 3):
+            world.make(f"d{number}")
+        assert world.exporter.dropped == 3
+        sampled = World(Sampler(share=0.0))
+        sampled.make("d1")
+        decided = Trace(trace_id="1" * 32, span_id="2" * 16, parent_span_id="3" * 16)
+        sampled.task = msgspec.structs.replace(sampled.task, trace=decided)
+        sampled.make("d2")
+        await sampled.run_until(lambda: sampled.exporter.exported > 0)
+        assert ([span.name for span in sampled.got], sampled.exporter.dropped) == (["d2"], 0)
 
     run(work())
 

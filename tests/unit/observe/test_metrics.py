@@ -15,9 +15,11 @@ from prometheus_client.parser import text_string_to_metric_families as parse_pla
 from dragoman.hub.authenticate import OPERATOR
 from dragoman.model.agent import Agent, AgentCard, Endpoint
 from dragoman.model.call import AdmittedCall
+from dragoman.model.content import Artifact, Blob, Data, Text
 from dragoman.model.errors import BY_CODE, BadSignature, Failure, NotAuthenticated, NotAuthorized, RateLimited
 from dragoman.model.events import Usage
 from dragoman.model.states import TaskState
+from dragoman.model.task import Task
 from dragoman.observe import names
 from dragoman.observe.cells import IDLE_S, OTHER, Histogram
 from dragoman.observe.exposition import Sample
@@ -27,7 +29,7 @@ from dragoman.ports.attempts import AttemptOutcome
 from tests.contracts.manual_clock import ManualClock
 from tests.support.run import run
 from tests.support.scraped import parse_open
-from tests.unit.observe.calls_made import AT, call
+from tests.unit.observe.calls_made import ASKED, AT, call
 
 pytestmark = pytest.mark.req("P-36")
 MIB: Final = 1024 * 1024
@@ -89,20 +91,26 @@ def test_a_call_is_one_step_of_its_counter_and_one_of_its_histogram() -> None:
     assert series["dragoman_call_failures_total"] == [({"target_id": "agt_target", "code": "AGENT_ERROR"}, 1.0)]
 
 
+def admitted_call(task: Task, **more: Any) -> AdmittedCall:
+    """The call of a task."""
+    whole: dict[str, Any] = {
+        "caller": OPERATOR,
+        "operation": task.asked,
+        "agent": AGENT,
+        "endpoint": AGENT.card.endpoints[0],
+        "skill": None,
+        "message": task.asked.message,
+        "task": task,
+        "timeout_s": 30.0,
+        "deadline": 30.0,
+    }
+    return AdmittedCall(**{**whole, **more})
+
+
 def test_a_call_that_was_sent_again_is_counted_once_and_so_is_each_attempt() -> None:
     hub = Counted()
     task = call(2.0)
-    admitted = AdmittedCall(
-        caller=OPERATOR,
-        operation=task.asked,
-        agent=AGENT,
-        endpoint=AGENT.card.endpoints[0],
-        skill=None,
-        message=task.asked.message,
-        task=task,
-        timeout_s=30.0,
-        deadline=30.0,
-    )
+    admitted = admitted_call(task)
     hub.metrics.attempted(admitted, AttemptOutcome.BROKEN, 0.5, will_retry=True)
     hub.metrics.attempted(admitted, AttemptOutcome.ANSWERED, 0.3, will_retry=False)
     carried = hub.metrics.ended(task)
@@ -118,6 +126,46 @@ def test_a_call_that_was_sent_again_is_counted_once_and_so_is_each_attempt() -> 
     pair = {"dialect_in": "platform", "dialect_out": "a2a-1.0"}
     assert series["dragoman_translations_total"] == [(pair, 1.0)]
     assert series["dragoman_hub_overhead_seconds_sum"][0][1] == pytest.approx(1.2)
+
+
+def test_what_was_changed_for_a_dialect_is_counted_where_the_target_answered() -> None:
+    hub = Counted()
+    fitted = msgspec.structs.replace(ASKED.message, parts=(Data(value={"text": "hi"}),))
+    admitted = admitted_call(call(), message=fitted)
+    assert "dragoman_translation_losses_total" not in hub.series()
+    hub.metrics.attempted(admitted, AttemptOutcome.UNREACHABLE, 0.5, will_retry=True)
+    hub.metrics.attempted(admitted, AttemptOutcome.ANSWERED, 0.5, will_retry=False)
+    hub.metrics.attempted(admitted_call(call()), AttemptOutcome.ANSWERED, 0.5, will_retry=False)
+    assert hub.series()["dragoman_translation_losses_total"] == [({"dialect": "a2a-1.0", "facet": "part:text"}, 1.0)]
+
+
+@pytest.mark.parametrize("linking", [(), ("platform",)])
+def test_a_file_for_a_caller_who_gets_links_is_counted_when_its_call_ends(linking: tuple[str, ...]) -> None:
+    hub = Counted()
+    hub.metrics.expect(("platform",), linking)
+    for part in (Text(text="hi"), Blob(raw=b"x")):
+        hub.metrics.ended(call(artifacts=(Artifact(id="a", parts=(part,)),)))
+    counted = [({"dialect": "platform", "facet": "part:blob"}, 1.0)]
+    assert hub.series().get("dragoman_translation_losses_total", []) == (counted if linking else [])
+
+
+def test_the_first_piece_of_a_stream_is_timed_by_target_within_the_bound_of_targets() -> None:
+    hub = Counted(max_values=3)
+    for number in range(5):
+        card = msgspec.structs.replace(AGENT.card, id=f"t{number}")
+        agent = msgspec.structs.replace(AGENT, card=card)
+        hub.metrics.spoke(admitted_call(call(), agent=agent), 0.3)
+    series = hub.series()
+    counted = {labels["target_id"]: value for labels, value in series["dragoman_first_event_seconds_count"]}
+    assert counted == {"t0": 1, "t1": 1, "t2": 1, OTHER: 2}
+    buckets = {labels["le"]: value for labels, value in series["dragoman_first_event_seconds_bucket"]}
+    assert (buckets["0.25"], buckets["0.5"], buckets["+Inf"]) == (0, 2, 2)
+    overflowed = {labels["label"]: value for labels, value in series["dragoman_label_overflow_total"]}
+    assert overflowed["target_id"] == 2
+    hub.clock.advance(IDLE_S + 1)
+    assert "dragoman_first_event_seconds_count" not in hub.series()
+    hub.metrics.ended(call(agent_id="new"))
+    assert hub.series()["a2a_calls_total"][0][0]["target_id"] == "new"
 
 
 def test_open_metrics_has_the_trace_of_the_last_call_as_an_exemplar() -> None:

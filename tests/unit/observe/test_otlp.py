@@ -30,6 +30,7 @@ def test_a_collector_reads_what_was_written(form: str, attributes: dict[str, Val
         started_at=AT,
         ended_at=AT + timedelta(microseconds=took_us),
         parent_id="b7ad6b7169203331",
+        linked="53995c3f42cd8ad8",
         failed="AGENT_ERROR",
         attributes=attributes,
         events=(SpanEvent(at=AT, name="retry"),),
@@ -40,6 +41,7 @@ def test_a_collector_reads_what_was_written(form: str, attributes: dict[str, Val
     assert first == second
     assert (first.trace_id, first.span_id, first.parent_id) == (TRACE.trace_id, span.span_id, span.parent_id)
     assert (first.name, first.kind, first.error, first.events) == (span.name, 2, "AGENT_ERROR", ("retry",))
+    assert first.links == ((TRACE.trace_id, "53995c3f42cd8ad8"),)
     assert first.start_ns == 1768212000_123456000
     assert first.end_ns - first.start_ns == took_us * 1000
     assert first.attributes == attributes

@@ -1,6 +1,5 @@
 """The spans of calls, derived from what is stored: calls of every course, by the events they leave."""
 
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -13,8 +12,7 @@ from dragoman.model.lifecycle import fold
 from dragoman.model.operations import Step, Wait
 from dragoman.model.states import TaskState
 from dragoman.observe.span import Span, span_id_of
-from dragoman.observe.spans import Target, delivery_span_id, delivery_spans, spans_of
-from dragoman.ports.deliveries import Delivery, DeliveryState
+from dragoman.observe.spans import Target, spans_of
 from tests.contracts.manual_clock import ManualClock
 from tests.contracts.samples import chunk, completed, moved, new_agent, new_task
 
@@ -192,24 +190,6 @@ def test_a_workflow_is_its_steps() -> None:
         ("step 2", 4, 5, None),
     ]
     assert course.spans()[3].span_id == span_id_of(course.task.id, "step", 1)
-
-
-def test_a_callback_is_linked_to_its_call_not_below_it() -> None:
-    course = Course()
-    url = "https://client.example/hook"
-    born = course.task.created_at
-    told = Delivery(
-        id="d1", task_id=course.task.id, caller_id="alice", seq=3, url=url, state=DeliveryState.PARKED, born_at=born,
-        tries=2, replays=0, tried_at=born + timedelta(hours=2),
-    )  # fmt: skip
-    (span,) = delivery_spans(course.task, (told,))
-    assert (span.name, span.parent_id, span.linked) == (
-        "deliver platform callback",
-        None,
-        course.task.trace.span_id,
-    )
-    assert (span.failed, span.attributes["a2a.attempt"]) == ("parked", 2)
-    assert span.span_id == delivery_span_id(course.task.id, 3, url)
 
 
 def test_a_name_that_would_break_a_line_does_not() -> None:

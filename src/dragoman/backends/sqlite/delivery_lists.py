@@ -54,7 +54,7 @@ class _PendingRow(msgspec.Struct, frozen=True, array_like=True):
     callback: str
     seq: int
     tries: int
-    replayed: int
+    replays: int
 
 
 class _ReceiverRow(msgspec.Struct, frozen=True, array_like=True):
@@ -74,7 +74,7 @@ def pending(connection: Connection, job: Job) -> Pending | None:
     if not rows:
         return None
     row = msgspec.convert(rows[0], _PendingRow)
-    return Pending(callback_id=row.callback, seq=row.seq, tries=row.tries, replayed=bool(row.replayed))
+    return Pending(id=_id_of(job.id), callback_id=row.callback, seq=row.seq, tries=row.tries, replays=row.replays)
 
 
 def receiver(connection: Connection, tenant: str, url: str) -> Receiver | None:
@@ -107,6 +107,10 @@ def job_id_of(delivery_id: str) -> int:
     number = delivery_id.removeprefix(PREFIX)
     usable = delivery_id.startswith(PREFIX) and number.isascii() and number.isdigit() and len(number) <= 15
     return FIRST + int(number) if usable else -1
+
+
+def _id_of(job_id: int) -> str:
+    return f"{PREFIX}{job_id - FIRST}"
 
 
 def list_deliveries(connection: Connection, scope: Scope, query: DeliveryQuery) -> DeliveryList:
@@ -162,8 +166,9 @@ def _mark(scope: Scope, query: DeliveryQuery) -> int:
 
 def _delivery(row: DeliveryRow) -> Delivery:
     return Delivery(
-        id=f"{PREFIX}{row.id - FIRST}",
+        id=_id_of(row.id),
         task_id=row.task_id,
+        callback_id=row.callback,
         caller_id=row.caller,
         seq=row.seq,
         url=row.url,

@@ -235,7 +235,7 @@ WHERE delivery.task = ?1 AND delivery.callback = ?2 AND delivery.state = 0;
 
 -- name: pending_delivery
 -- What a job is to deliver.
-SELECT callback, seq, tries, replays > 0 FROM delivery WHERE id = ?1 AND state = 0;
+SELECT callback, seq, tries, replays FROM delivery WHERE id = ?1 AND state = 0;
 
 -- name: attempt_delivery
 -- What a notice has come to.

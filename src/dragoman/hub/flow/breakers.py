@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import ceil
 from typing import Final, final
 
@@ -35,6 +35,7 @@ FORGOTTEN_S: Final = 3600.0
 # The milliseconds within which 95 % of calls are answered, by tenant, agent and skill; None where too few are known.
 Usual = Callable[[str, str, str | None], int | None]
 Listener = Callable[[AdmittedCall, AttemptOutcome, float, bool], object]
+Aside = Callable[[AdmittedCall, float], Awaitable[None]]  # waits so many seconds while others have the call's place
 
 
 @final
@@ -55,11 +56,20 @@ class Target:
 class Breakers:
     """The breakers of this process; told of every attempt, and tells the other `listeners`."""
 
-    def __init__(self, *, clock: Clock, p95_ms: Usual, listeners: Iterable[Listener] = (), opens: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        p95_ms: Usual,
+        listeners: Iterable[Listener] = (),
+        opens: bool = True,
+        aside: Aside | None = None,
+    ) -> None:
         self._opens = opens  # False: whatever fails is called all the same
         self._clock = clock
         self._p95_ms = p95_ms
         self._listeners = tuple(listeners)
+        self._aside: Aside = aside or _asleep(clock)
         self._targets: OrderedDict[str, Target] = OrderedDict()  # by the agent's UUID; the longest unheard of first
         self._answered = Answered()
         self._pauses: dict[str, set[asyncio.Timeout]] = {}  # of calls before their next try
@@ -130,7 +140,7 @@ class Breakers:
         for listener in self._listeners:
             listener(call, outcome, took_s, will_retry)
 
-    async def pause(self, call: AdmittedCall, seconds: float) -> None:
+    async def pause(self, call: AdmittedCall, seconds: float, *, aside: bool) -> None:
         """Wait before a retry, but not for a target that is left alone meanwhile: `begin` then says so."""
         uuid = call.agent.uuid
         pauses = self._pauses.setdefault(uuid, set())
@@ -140,7 +150,7 @@ class Breakers:
             with contextlib.suppress(TimeoutError):
                 async with pause:
                     if self.state(call.agent) is not Circuit.OPEN:
-                        await self._clock.sleep(seconds)
+                        await (self._aside(call, seconds) if aside else self._clock.sleep(seconds))
         finally:
             pauses.discard(pause)
             if not pauses and self._pauses.get(uuid) is pauses:
@@ -223,3 +233,8 @@ def refusal(target: Target, wait_s: float) -> CircuitOpen:
         agent_id=target.agent_id,
         last_failure=target.why,
     )
+
+
+def _asleep(clock: Clock) -> Aside:
+    """Waits, where nobody has a place that others could have."""
+    return lambda _, seconds: clock.sleep(seconds)

@@ -1,7 +1,8 @@
 """The gate before each agent: so many calls at once, the others wait in its queue, the most urgent first.
 
 Where the agent's card or its owner says how many, a call counts from its sending to its end. Where nobody does, the
-hub's own number counts while the hub exchanges words with the agent; of agents that connect, their sessions say.
+hub's own number counts while the hub exchanges words with the agent; of agents that connect, their sessions say. A call
+that failed at its agent counts no longer while it waits for its next try.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,9 +12,9 @@ from typing import Final
 import msgspec
 
 from dragoman.hub.flow.limits import rate_limited
-from dragoman.hub.flow.queue import Permit, Target
+from dragoman.hub.flow.queue import Permit, Places, Target
 from dragoman.model.agent import Agent, Endpoint, Via
-from dragoman.model.call import Caller, OpenedCall
+from dragoman.model.call import AdmittedCall, Caller, OpenedCall
 from dragoman.model.errors import RateLimited
 from dragoman.model.operations import SendTask, Wait
 from dragoman.model.rank import rank
@@ -62,8 +63,7 @@ class Gate:
             return
         spare = max(0, most - target.running)
         accepted = asked.wait is Wait.NONE
-        places = target.accepted if accepted else target.waited_for
-        if places.full(None if caller.admin else caller.id, spare):
+        if _places(target, asked).full(None if caller.admin else caller.id, spare):
             wait_s = self._wait_s(caller, agent, skill, target.waiting, most)
             raise self._busy(agent, most, wait_s, "Too many calls wait for {}.")
         if spare or accepted:
@@ -78,7 +78,7 @@ class Gate:
         if self._most(agent, endpoint) is None:
             return
         target = self._target(agent)
-        (target.accepted if asked.wait is Wait.NONE else target.waited_for).take(task_id, caller.id)
+        _places(target, asked).take(task_id, caller.id)
         self._placed[task_id] = target
 
     def leave(self, task_id: str) -> None:
@@ -106,10 +106,35 @@ class Gate:
             self.leave(task.id)
         return target
 
+    async def aside(self, call: AdmittedCall, seconds: float) -> None:
+        """Wait before a call's next try while others have its permit, and then until it is its turn again.
+
+        It has a place meanwhile, like any that waits: so there are never more calls than places and permits. Where no
+        place is left it keeps its permit, and so does a message for a task that is under way, which may have none of
+        its own. However this ends, the call has its permit. Raises AgentTimeout at the call's deadline.
+        """
+        caller, asked, task, target = call.caller, call.operation, call.task, self._targets.get(call.agent.uuid)
+        places = None if target is None or asked.continues is not None else _places(target, asked)
+        if target is None or places is None or places.full(None if caller.admin else caller.id, 0):
+            await self._clock.sleep(seconds)
+            return
+        places.take(task.id, caller.id)
+        target.give_back()
+        has_permit = False
+        try:
+            await self._clock.sleep(seconds)
+            has_permit = target.take()
+            if not has_permit:
+                await target.wait(task.id, rank(asked.priority, task.created_at), call.deadline, call.timeout_s)
+                has_permit = True
+        finally:
+            places.leave(task.id)
+            if not has_permit:
+                target.running += 1  # Whoever carries it gives it back, and knows nothing of this.
+
     async def _queued(self, opened: OpenedCall, target: Target) -> Permit:
         call, task = opened.call, opened.task
-        places = target.accepted if call.operation.wait is Wait.NONE else target.waited_for
-        places.take(task.id, call.caller.id)
+        _places(target, call.operation).take(task.id, call.caller.id)
         self._placed.pop(task.id, None)
         return await target.wait(task.id, rank(call.operation.priority, task.created_at), call.deadline, call.timeout_s)
 
@@ -157,3 +182,8 @@ def waited(opened: OpenedCall, seconds: float) -> OpenedCall:
     """The call with the time it waited for its permit, too, where that is worth noting."""
     waited_ms = round(seconds * 1000)
     return opened if waited_ms < 1 else msgspec.structs.replace(opened, waited_ms=(opened.waited_ms or 0) + waited_ms)
+
+
+def _places(target: Target, asked: SendTask) -> Places:
+    """Where a call waits, by whether somebody waits for it."""
+    return target.accepted if asked.wait is Wait.NONE else target.waited_for
