@@ -10,6 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from dragoman.dialects import agentvault, directory
 from dragoman.dialects.dialect import Dialect
 from dragoman.model.fit import Feature
 from tests.support.hub import HubProcess, running_hub
@@ -137,6 +138,18 @@ def _get(caller: Dialect, target: Dialect, asking: Caller, agent: str) -> None:
     again = asking.get(agent, first)
     assert (again.task_id, again.state) == (first.task_id, "completed"), again
     assert again.content == (comes_back(caller, target, TEXT),), again
+
+
+def test_a_call_that_is_cancelled_before_its_agent_has_named_it_is_stopped_there_all_the_same(world: World) -> None:
+    caller, target = directory.DIALECT, agentvault.DIALECT
+    asking, (agent, stub) = world.caller(caller), world.agent(target)
+    stub.arrived.clear()
+    stub.cancelled.clear()
+    stub.names_after_s = 0.2
+    try:
+        _cancel(caller, target, asking, agent, stub)
+    finally:
+        stub.names_after_s = 0.0
 
 
 def _cancel(caller: Dialect, target: Dialect, asking: Caller, agent: str, stub: StubAgent) -> None:

@@ -81,6 +81,7 @@ class StubAgent:
         self.arrived = threading.Event()
         self.cancelled = threading.Event()
         self.release = threading.Event()  # set when the agent stops: nothing waits for ever
+        self.names_after_s = 0.0  # how long it takes to say by which name it has a task
 
 
 def wish_of(text: str | None) -> str:

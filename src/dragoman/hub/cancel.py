@@ -74,10 +74,14 @@ class Canceller:
     def _is_being_named(self, task: Task, agent: Agent) -> bool:
         """Whether the task is on its way to a target that will say at once by which name it can be cancelled there."""
         carried = task.state is TaskState.WORKING or task.id in self._tasks.live
-        if not carried or task.asked.wait is Wait.END:
+        named_already = task.remote is not None and task.remote.task_id is not None
+        endpoint = next(filter(self._registry.can_call, agent.card.endpoints), None)
+        if not carried or named_already or endpoint is None:
             return False
-        unnamed = task.remote is None or task.remote.task_id is None
-        return unnamed and Feature.GET in self._registry.endpoint_of(agent).features
+        features = endpoint.features
+        # Of a call that is waited for, a target that can answer in its reply says nothing before that.
+        late = task.asked.wait is Wait.END and Feature.ANSWERS in features
+        return Feature.GET in features and not late
 
 
 def _too_late(task: Task) -> TaskNotCancelable:

@@ -64,10 +64,13 @@ class Tasks:
         """The result or error of one request."""
         given = body.get("params")
         params: dict[str, Any] = given if is_object(given) else {}
+        if body.get("method") == "tasks/send":
+            with self._lock:
+                named = self._send(params)
+            self._stub.release.wait(self._stub.names_after_s)
+            return named
         with self._lock:
             match body.get("method"):
-                case "tasks/send":
-                    return self._send(params)
                 case "tasks/get":
                     return self._get(params)
                 case "tasks/cancel":
