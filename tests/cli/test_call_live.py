@@ -285,7 +285,7 @@ def test_ctrl_c_cancels_the_call_and_waits_for_its_answer(
         ran = ended(process)
     assert ran.code == 130, ran.err
     if "--as" not in more:
-        assert (ran.out, "error: the call was cancelled\n" in ran.err) == ("", True)
+        assert (ran.out, "error: the call was cancelled\n" in ran.err) == ("", True), ran.err
     (call,) = hub.get(f"/v1/calls?agent={name}").json["items"]
     assert call["status"] == "canceled"
 

@@ -5,7 +5,7 @@ Ctrl-C cancels the call (`interrupts.py`): it is found by its id, or by its trac
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -137,7 +137,7 @@ class _Following:
         interrupts = Interrupts(self._clock)
         http = self._line.http()
         try:
-            answer = asyncio.run(interrupts.carry(self._run(http, first, timeout_s), lambda: self._cancel(http)))
+            answer = asyncio.run(self._carried(http, interrupts, self._run(http, first, timeout_s)))
         except HubUnreachable as error:
             raise self._line.unreachable(error.reason or "reset", sent=error.sent) from error
         except DragomanError as error:
@@ -147,6 +147,14 @@ class _Following:
         refuse_unfinished(answer, interrupted=interrupts.counted > 0)
         return Answered(answer, self._live.said)
 
+    async def _carried(
+        self, http: HubHttp, interrupts: Interrupts, work: Coroutine[None, None, JsonObject]
+    ) -> JsonObject:
+        try:
+            return await interrupts.carry(work, lambda: self._cancel(http))
+        finally:
+            await http.close()  # Only here: the call may have ended before the request to cancel it is answered.
+
     async def _run(self, http: HubHttp, first: Request, timeout_s: float) -> JsonObject:
         shown = asyncio.get_running_loop().create_task(self._live.run())
         try:
@@ -155,7 +163,6 @@ class _Following:
             reply = await http.ask("GET", f"{self._path()}/status", timeout_s=IDLE_S)
         finally:
             shown.cancel()
-            await http.close()
         answer: JsonObject = reply.body if is_object(reply.body) else {}
         if failed is None or answer.get("status") in ENDED:
             return answer
