@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.terminal import environment, on_terminal, plain
 from tests.end_to_end.world import eventually, fresh, join
-from tests.support.collector import Collector, Received, collecting
+from tests.support.collector import Collector, Received
 from tests.support.hub import HubProcess, running_hub
 from tests.support.platform_agent import PlatformAgent, platform_agent
 from tests.support.ports import free_port
@@ -19,12 +19,6 @@ from tests.support.receiver import Arrived, CallbackReceiver, callback_receiver
 NAME = "deliver platform callback"
 SERVER, CLIENT = 2, 3
 APART_NS = 5_000_000  # the hub goes by a steady clock, others by the wall's, which may be set a little meanwhile
-
-
-@pytest.fixture(scope="module")
-def collector() -> Generator[Collector]:
-    with collecting() as collector:
-        yield collector
 
 
 @pytest.fixture(scope="module")

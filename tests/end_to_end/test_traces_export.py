@@ -6,17 +6,11 @@ from collections.abc import Generator
 import pytest
 
 from tests.end_to_end.world import eventually, fresh, join, log_lines
-from tests.support.collector import Collector, collecting
+from tests.support.collector import Collector
 from tests.support.hub import HubProcess
 from tests.support.platform_agent import PlatformAgent
 
 CALLS = 40
-
-
-@pytest.fixture(scope="module")
-def collector() -> Generator[Collector]:
-    with collecting() as collector:
-        yield collector
 
 
 @pytest.fixture(scope="module")

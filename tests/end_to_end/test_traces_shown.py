@@ -11,18 +11,12 @@ import pytest
 
 from tests.cli.terminal import environment, on_terminal, piped, plain
 from tests.end_to_end.world import eventually, fresh, join, repeats, says, skill
-from tests.support.collector import Collector, Received, collecting
+from tests.support.collector import Collector, Received
 from tests.support.hub import HubProcess, running_hub
 from tests.support.platform_agent import Answer, PlatformAgent, platform_agent
 from tests.support.relay import Relay, relaying
 
 INVOKED = ["invoke_agent Relay A", "invoke_agent Relay B", "invoke_agent Echo Vault"]
-
-
-@pytest.fixture(scope="module")
-def collector() -> Generator[Collector]:
-    with collecting() as collector:
-        yield collector
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ What a metric is told apart by is bounded: so many values of a label, so many co
 counted as `other`, so that sums stay exact. A combination that was idle for an hour gives its place back.
 """
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
@@ -112,7 +113,7 @@ class Timed:
 Cell = TypeVar("Cell", Counter, Timed)
 
 
-class _Cells(Generic[Cell]):
+class _Cells(ABC, Generic[Cell]):
     """The cells of one metric, told apart by labels. `bounded` are those labels whose values need a place."""
 
     __slots__ = ("_bounded", "_cells", "_most", "metric", "overflowed")
@@ -153,8 +154,9 @@ class _Cells(Generic[Cell]):
             known = self._cells[key] = self._new(key, shown_labels(self.metric.labels, key))
         return known
 
+    @abstractmethod
     def _new(self, key: tuple[str, ...], shown: str) -> Cell:
-        raise NotImplementedError
+        """A cell that has counted nothing yet."""
 
     def _give(self, key: tuple[str, ...]) -> None:
         for value, bounded in zip(key, self._bounded, strict=True):

@@ -1,9 +1,6 @@
 """The spans that the outbox hands over: one for each attempt that was made, with that attempt's times."""
 
 import asyncio
-from pathlib import Path
-
-import pytest
 
 from dragoman.delivery.notices import NOTICE_S
 from dragoman.model.callbacks import Callback, Tells
@@ -11,18 +8,8 @@ from dragoman.observe.notice_spans import delivery_spans
 from dragoman.ports.store import CALLBACKS
 from tests.contracts.manual_clock import ManualClock
 from tests.contracts.samples import chunk, completed
-from tests.support.outbox import Begin, post_office, receiving
+from tests.support.outbox import Begin, receiving
 from tests.support.run import run
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def begin(tmp_path: Path, clock: ManualClock) -> Begin:
-    return post_office(tmp_path, clock)
 
 
 def test_eight_attempts_over_a_day_are_eight_spans_and_the_hub_shows_one_over_all(
