@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     )
     from uvicorn.protocols.http.flow_control import FlowControl
 
+    from dragoman.model.http import Headers
     from dragoman.server.streaming import AnyStream, StreamReply
 
 # Beyond this size a copy costs more than a second write, which the loop joins with the first where it can.
 ONE_WRITE_BYTES: Final = 64 * 1024
 KNOWN_NAMES: Final = 256
+STATUS: Final = {status: line.removesuffix(b"\r\n") for status, line in STATUS_LINE.items()}
 NO_BODY: Final = frozenset((204, 304))
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 # What may stand in a header: visible characters, space, tab, anything above ASCII; CR and LF are counted.
@@ -44,7 +46,7 @@ BROKE_HEADERS: Final = (
 )
 
 _log = logging.getLogger("dragoman.server")
-_lines: dict[bytes, bytes] = {}  # name as given → `name: ` as sent, once it was found to be well-formed
+_known: set[bytes] = set()  # names that were found to be well-formed
 
 
 class Connection(Protocol):
@@ -93,7 +95,6 @@ class Answer(RequestResponseCycle):
         self,
         connection: Connection,
         scope: "HTTPScope",
-        default_headers: list[tuple[bytes, bytes]],
         *,
         expect_100_continue: bool,
         keep_alive: bool,
@@ -102,7 +103,6 @@ class Answer(RequestResponseCycle):
         self.connection = connection
         self.transport = connection.transport
         self.flow = connection.flow
-        self.default_headers = default_headers
         self.message_event = asyncio.Event()
         self.keep_alive = keep_alive
         self.waiting_for_100_continue = expect_100_continue
@@ -110,8 +110,13 @@ class Answer(RequestResponseCycle):
 
     def wake(self) -> None:
         """More of the body is there, or the client is gone."""
-        self.end_stream()
         self.message_event.set()
+
+    def abandon(self) -> None:
+        """The client is gone."""
+        self.disconnected = not self.response_complete
+        self.end_stream()
+        self.wake()
 
     def end_stream(self) -> None:
         """A client that has left reads no stream any more."""
@@ -126,7 +131,7 @@ class Answer(RequestResponseCycle):
             return
         self.streaming = body
         try:
-            self.head = self.head_of(reply.status, reply.headers.items())
+            self.head = self.head_of(reply.status, reply.headers, reply.headers.items())
             self.write(b"", more_body=True)
             self.connection.spoke()
             async for piece in body:
@@ -209,7 +214,8 @@ class Answer(RequestResponseCycle):
         elif message["type"] == "http.response.start":
             if self.head or self.response_started:
                 raise RuntimeError("An answer was started twice.")
-            self.head = self.head_of(message["status"], message.get("headers", ()))
+            pairs = [*message.get("headers", ())]
+            self.head = self.head_of(message["status"], dict(pairs), pairs)
         else:
             raise RuntimeError(f"An HTTP answer has no message {message['type']!r}.")
 
@@ -243,47 +249,38 @@ class Answer(RequestResponseCycle):
             self.wake()
             self.connection.on_response_complete()
 
-    def head_of(self, status: int, headers: "Iterable[tuple[bytes, bytes]]") -> bytes:
-        """The head as it is sent, which says how the body ends; RuntimeError where it would say more than one line."""
+    def head_of(self, status: int, named: "Headers", lines: "Iterable[tuple[bytes, bytes]]") -> bytes:
+        """The head as it is sent, which says how the body ends; RuntimeError where it would say more than one line.
+
+        `lines` are its headers, `named` the same by their names.
+        """
+        if not _known.issuperset(named):
+            _check_names(named)
         self.waiting_for_100_continue = False
-        lines = [STATUS_LINE[status]]
-        self.chunked_encoding = framed = says_close = False
-        self.expected_content_length = 0
-        count = 2  # the status line's end and the empty line
-        for name, value in (*self.default_headers, *headers) if self.default_headers else headers:
-            line = _lines.get(name) or _line(name)
-            count += 1
-            lines += (line, value, b"\r\n")
-            if line == b"content-length: ":
-                if not framed:
-                    self.expected_content_length = int(value)
-                    framed = True
-            elif line == b"transfer-encoding: ":
-                if value.lower() == b"chunked":
-                    self.expected_content_length = 0
-                    self.chunked_encoding = framed = True
-            elif line == b"connection: " and b"close" in [token.strip() for token in value.lower().split(b",")]:
-                self.keep_alive = False
-                says_close = True
-        if not self.keep_alive and not says_close:
-            lines.append(b"connection: close\r\n")
-            count += 1
-        if not framed and not self.headless and status not in NO_BODY:
+        head = [STATUS[status], *map(b": ".join, lines)]
+        if b"connection" in named and b"close" in [token.strip() for token in named[b"connection"].lower().split(b",")]:
+            self.keep_alive = False
+        elif not self.keep_alive:
+            head.append(b"connection: close")
+        self.chunked_encoding, self.expected_content_length = False, 0
+        if b"transfer-encoding" in named and named[b"transfer-encoding"].lower() == b"chunked":
             self.chunked_encoding = True
-            lines.append(b"transfer-encoding: chunked\r\n")
-            count += 1
-        lines.append(b"\r\n")
-        head = b"".join(lines)
+        elif b"content-length" in named:
+            self.expected_content_length = int(named[b"content-length"])
+        elif not self.headless and status not in NO_BODY:
+            self.chunked_encoding = True
+            head.append(b"transfer-encoding: chunked")
+        head += (b"", b"")
+        whole, breaks = b"\r\n".join(head), len(head) - 1
         # One look at the whole instead of one at each value: a line break too many, or a control character.
-        if head.count(b"\n") != count or head.count(b"\r") != count or head.translate(None, PLAIN):
+        if whole.count(b"\n") != breaks or whole.count(b"\r") != breaks or whole.translate(None, PLAIN):
             raise RuntimeError("A header's value has a line break or a control character in it.")
-        return head
+        return whole
 
 
-def _line(name: bytes) -> bytes:
-    if not name or HEADER_RE.search(name):
-        raise RuntimeError(f"{name!r} is no header's name.")
-    line = name.lower() + b": "
-    if len(_lines) < KNOWN_NAMES:
-        _lines[name] = line
-    return line
+def _check_names(names: "Iterable[bytes]") -> None:
+    for name in names:
+        if not name or name != name.lower() or HEADER_RE.search(name):
+            raise RuntimeError(f"{name!r} is no header's name.")
+        if len(_known) < KNOWN_NAMES:
+            _known.add(name)

@@ -31,7 +31,7 @@ from dragoman.server.refusals import (
     Refusal,
     Refused,
 )
-from dragoman.server.shortcut import HotPaths, ShortAnswer, is_plain
+from dragoman.server.shortcut import HotPaths, Serve, ShortAnswer, is_plain
 from dragoman.server.streaming import EXTENSION, SILENT_S
 from dragoman.server.upgraded import Upgraded, cut_off
 
@@ -230,21 +230,27 @@ class BoundedProtocol(HttpToolsProtocol):
         self.stage = HEAD
         self.url = b""
         self.headers = []
-        self.expect_100_continue = False
         self.head_bytes = self.fresh_bytes
         self.head_counted = self.fresh_bytes > 0
         self.fresh_bytes = 0
         if self.latest is not None:  # the first request's time runs from the connection
             self.read_deadline = self.watch.now + self.limits.header_s
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One line of the header, or of what follows the body."""
+        self.headers.append((name.lower(), value))
+
     def on_headers_complete(self) -> None:
         """Judge the header; start the application, or queue the request behind the one that runs."""
-        headers = self.headers
+        headers, parser = self.headers, self.parser
         named = dict(headers)
-        version = self.parser.get_http_version()
-        self._judge(named, version)
-        if version == "1.1" and self.parser.get_method() == b"POST" and self._take_shortcut(named):
-            return
+        version, method = parser.get_http_version(), parser.get_method()
+        self._judge(named, version, method)
+        if method == b"POST" and version == "1.1" and self.running is None and len(named) == len(headers):
+            serve = self.hot_paths.get(self.url) if is_plain(named) else None
+            if serve is not None:
+                self._take_shortcut(serve, named)
+                return
         raw_path, query = self._target()
         self.stage = BODY
         self.read_deadline = self.watch.now + self.limits.body_s
@@ -256,7 +262,7 @@ class BoundedProtocol(HttpToolsProtocol):
             "server": self.server,
             "client": self.client,
             "scheme": self.scheme or "http",
-            "method": self.parser.get_method().decode("ascii"),
+            "method": method.decode("ascii"),
             "root_path": "",
             "path": urllib.parse.unquote(path) if "%" in path else path,
             "raw_path": raw_path,
@@ -264,15 +270,14 @@ class BoundedProtocol(HttpToolsProtocol):
             "headers": headers,
             "state": self.app_state.copy(),
         }
-        if self.parser.should_upgrade():
+        if parser.should_upgrade():
             self.upgrading = True
             return
         answer = Answer(
             self,
             self.scope,
-            self.server_state.default_headers,
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=version == "1.1" and self.parser.should_keep_alive() and not self.watch.stopping,
+            expect_100_continue=named.get(b"expect", b"").lower() == b"100-continue",
+            keep_alive=version == "1.1" and parser.should_keep_alive() and not self.watch.stopping,
         )
         self.scope["extensions"] = {EXTENSION: {"send": answer.stream}}
         self.latest = answer
@@ -312,7 +317,6 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The answer is written: close, run the request that waits, or wait for the next."""
-        self.server_state.total_requests += 1
         done = self.running
         self.running = None
         if self.transport.is_closing():
@@ -336,24 +340,14 @@ class BoundedProtocol(HttpToolsProtocol):
     def _run(self, answer: Answer) -> None:
         self._start(answer, answer.run_asgi(self.application))
 
-    def _take_shortcut(self, named: dict[bytes, bytes]) -> bool:
-        if self.running is not None or len(named) < len(self.headers) or not is_plain(named):
-            return False
-        serve = self.hot_paths.get(self.url)
-        if serve is None:
-            return False
+    def _take_shortcut(self, serve: Serve, named: dict[bytes, bytes]) -> None:
+        watch = self.watch
         self.stage = BODY
-        self.read_deadline = self.watch.now + self.limits.body_s
-        self.latest = answer = ShortAnswer(
-            self,
-            self.server_state.default_headers,
-            serve,
-            named,
-            self.client[0] if self.client else "",
-            keep_alive=self.parser.should_keep_alive() and not self.watch.stopping,
-        )
+        self.read_deadline = watch.now + self.limits.body_s
+        keep_alive = self.parser.should_keep_alive() and not watch.stopping
+        address = self.client[0] if self.client else ""
+        self.latest = answer = ShortAnswer(self, serve, named, address, keep_alive=keep_alive)
         self._start(answer, answer.run(self.loop))
-        return True
 
     def _start(self, answer: Answer, work: "Coroutine[None, None, None]") -> None:
         self.running = answer
@@ -362,7 +356,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     # -- judging
 
-    def _judge(self, named: dict[bytes, bytes], version: str) -> None:
+    def _judge(self, named: dict[bytes, bytes], version: str, method: bytes) -> None:
         limits, headers = self.limits, self.headers
         if len(self.url) > limits.url_bytes:
             raise Refused(URL_TOO_LONG)
@@ -377,7 +371,7 @@ class BoundedProtocol(HttpToolsProtocol):
             if values != [b"chunked"] or version != "1.1":
                 raise Refused(BAD_TRANSFER_ENCODING)
             self.headers = TRAILERS
-        if version not in ("1.1", "1.0") or self.parser.get_method() == b"CONNECT":
+        if version not in ("1.1", "1.0") or method == b"CONNECT":
             raise Refused(BAD_FRAMING)
 
     def _too_large(self) -> bool:
@@ -424,8 +418,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _abandon(self) -> None:
         for answer in (self.running, self.latest):
             if answer is not None:
-                answer.disconnected = not answer.response_complete
-                answer.wake()
+                answer.abandon()
 
     # -- upgrading
 

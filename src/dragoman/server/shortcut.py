@@ -68,10 +68,11 @@ def is_plain(headers: Mapping[bytes, bytes]) -> bool:
 class ShortAnswer(Answer):
     """One request on a hot path, and its answer; a client that leaves is seen as on the long way."""
 
+    _waiter: "asyncio.Future[None] | None" = None  # for the end of the body
+
     def __init__(
         self,
         connection: Connection,
-        default_headers: list[tuple[bytes, bytes]],
         serve: Serve,
         headers: dict[bytes, bytes],
         address: str,
@@ -81,19 +82,15 @@ class ShortAnswer(Answer):
         self.connection = connection
         self.transport = connection.transport
         self.flow = connection.flow
-        self.default_headers = default_headers
         self.keep_alive = keep_alive
         self._serve = serve
         self._headers = headers
         self._address = address
-        self._waiter: asyncio.Future[None] | None = None
 
     def wake(self) -> None:
         """More of the body is there, or the client is gone."""
-        self.end_stream()
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     async def run(self, loop: "asyncio.AbstractEventLoop") -> None:
         """Serve the request once its body is complete; what fails becomes a 500."""
@@ -111,7 +108,7 @@ class ShortAnswer(Answer):
             if self.flow.write_paused and not self.disconnected:
                 await self.flow.drain()
             if not self.disconnected:
-                self.head = self.head_of(reply.status, reply.headers.items())
+                self.head = self.head_of(reply.status, reply.headers, reply.headers.items())
                 self.write(reply.body)
         except Exception:  # noqa: BLE001 - whatever it was, the client gets an answer and the log the reason
             _log.exception("A hot path failed.")
