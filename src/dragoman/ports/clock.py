@@ -14,10 +14,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, final
 
 CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"
-RANDOM_BYTES: Final = 4096
+WORDS: Final = 192  # of random digits, drawn at once
+WORD: Final = 22  # digits: six bits each, somewhat more than 128
 _PAIRS: Final = [first + second for first in CROCKFORD for second in CROCKFORD]  # ten bits: the milliseconds' last
 # Base64 without its two signs, so that an id is one word: a handful of the random bits go with them.
-_WORD: Final = bytes.maketrans(b"+/", b"Zz")
+_ONE_WORD: Final = bytes.maketrans(b"+/", b"Zz")
 
 
 class Timer(Protocol):
@@ -60,21 +61,18 @@ class Clock(Protocol):
 class SystemClock:
     """The real clock of a running process."""
 
-    __slots__ = ("_random", "_second", "_stamp", "_used")
+    __slots__ = ("_second", "_stamp", "_words")
+
+    monotonic = staticmethod(time.monotonic)  # the clock that asyncio's loop uses too
 
     def __init__(self) -> None:
         self._second = -1
         self._stamp = ""
-        self._random = b""
-        self._used = 0
+        self._words: list[str] = []
 
     def now(self) -> datetime:
         """Wall time, aware, UTC."""
         return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        """The clock that asyncio's loop uses too."""
-        return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         """Wait so many seconds."""
@@ -90,13 +88,10 @@ class SystemClock:
         second = millisecond >> 10
         if second != self._second:
             self._second, self._stamp = second, base32(millisecond)[:-2]
-        used = self._used
-        if used == len(self._random):
+        if not self._words:
             # Drawn for many ids at once: each draw lets go of the interpreter, and another thread takes it.
-            self._random, used = secrets.token_bytes(RANDOM_BYTES), 0
-        self._used = used + 16
-        word = binascii.b2a_base64(self._random[used : used + 16], newline=False).translate(_WORD)
-        return f"{prefix}{self._stamp}{_PAIRS[millisecond & 1023]}{word[:22].decode()}"
+            self._words = _random_words()
+        return f"{prefix}{self._stamp}{_PAIRS[millisecond & 1023]}{self._words.pop()}"
 
     def jitter(self, seconds: float, share: float) -> float:
         """`seconds` ± `share` of it."""
@@ -140,6 +135,12 @@ class SteadyClock:
     def jitter(self, seconds: float, share: float) -> float:
         """`seconds` ± `share` of it, at random."""
         return self._clock.jitter(seconds, share)
+
+
+def _random_words() -> list[str]:
+    random = binascii.b2a_base64(secrets.token_bytes(WORDS * WORD * 3 // 4), newline=False)
+    digits = random.translate(_ONE_WORD).decode()
+    return [digits[at : at + WORD] for at in range(0, len(digits), WORD)]
 
 
 def base32(value: int) -> str:
