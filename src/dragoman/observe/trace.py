@@ -30,8 +30,8 @@ def read_trace(headers: Headers, request_id: str) -> Trace:
     derived = blake2b(request_id.encode(), digest_size=16).hexdigest()
     span_id = derived[:16]
     parent = headers.get(b"traceparent")
-    given = _given(headers.get(b"x-trace-id"))
-    span = _given(headers.get(b"x-span-id"))
+    given = _given(headers[b"x-trace-id"]) if b"x-trace-id" in headers else None
+    span = _given(headers[b"x-span-id"]) if b"x-span-id" in headers else None
     if parent is not None:
         match = _TRACEPARENT.fullmatch(parent)
         if match is not None and match[1] != _NO_TRACE and match[2] != _NO_SPAN:
@@ -60,10 +60,9 @@ def read_trace(headers: Headers, request_id: str) -> Trace:
 
 def said_trace(operation: Operation | None) -> Headers:
     """The trace that a message names in its own metadata, in the form of headers; none where it names none."""
-    asked = operation.operation if isinstance(operation, Signed) else operation
-    if not isinstance(asked, SendTask):
-        return NO_HEADERS
-    for metadata in (asked.message.metadata, asked.metadata):
+    if not isinstance(operation, SendTask):
+        return said_trace(operation.operation) if isinstance(operation, Signed) else NO_HEADERS
+    for metadata in (operation.message.metadata, operation.metadata):
         if metadata is not None and (found := _named_in(metadata)):
             return found
     return NO_HEADERS
@@ -104,7 +103,7 @@ def _named_in(metadata: JsonObject) -> dict[bytes, bytes]:
     return found
 
 
-def _given(value: bytes | None) -> str | None:
+def _given(value: bytes) -> str | None:
     if not value or len(value) > MAX_GIVEN or not value.isascii():
         return None
     text = value.decode("ascii")

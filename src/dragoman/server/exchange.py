@@ -26,6 +26,7 @@ from dragoman.model.fit import Feature
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import Json, is_array
 from dragoman.model.operations import Operation
+from dragoman.model.task import Task
 from dragoman.observe.metrics import STREAM_KINDS, Metrics
 from dragoman.observe.names import REFUSED
 from dragoman.observe.noticed import Noticed
@@ -62,6 +63,7 @@ class Asked(Protocol):
 
 
 Read = TypeVar("Read", bound=Asked)
+Given = TypeVar("Given")
 Reply = HttpReply | StreamReply
 
 
@@ -84,8 +86,8 @@ def spoken_of(dialect: Dialect) -> Spoken:
     )
 
 
-class Served(Protocol[Read]):
-    """What serves a path: reads a request, and answers what it read."""
+class Served(Protocol[Read, Given]):
+    """What serves a path: reads a request, answers what it read, and puts the answer into words."""
 
     @property
     def cap(self) -> int:
@@ -114,8 +116,12 @@ class Served(Protocol[Read]):
         """What the hub is asked, where it is one thing."""
         ...
 
-    async def answer(self, asked: Read, caller: Caller, arrival: Arrival) -> Reply:
-        """The reply. Raises DragomanError."""
+    def answer(self, asked: Read, caller: Caller, arrival: Arrival) -> Awaitable[Given]:
+        """The answer. Raises DragomanError, at once or when awaited."""
+        ...
+
+    def worded(self, asked: Read, given: Given, /) -> Reply:
+        """The answer as it is sent. Raises DragomanError."""
         ...
 
 
@@ -147,21 +153,25 @@ class DialectRoute:
         """What the request asks."""
         return asked.operation
 
-    async def answer(self, asked: Exchange, caller: Caller, arrival: Arrival) -> Reply:
-        """The hub's answer, in the dialect's words."""
-        answer = await self._handle(caller, asked.operation, arrival)
+    def answer(self, asked: Exchange, caller: Caller, arrival: Arrival) -> Awaitable[Answer]:
+        """The hub's answer."""
+        return self._handle(caller, asked.operation, arrival)
+
+    def worded(self, asked: Exchange, answer: Answer) -> Reply:
+        """The same in the dialect's words."""
         return worded(asked, answer, self._spoken, self._files)
 
 
 def worded(asked: Exchange, answer: Answer, spoken: Spoken, files: Files) -> Reply:
     """An answer in the words of the request; files by link, where its dialect has no place for them."""
-    if isinstance(answer, Stream) and isinstance(asked, StreamExchange):
-        streaming = asked.stream(answer.task_id, answer.context_id)
-        linked = None if spoken.inline else partial(files.linked_item, answer.tenant, answer.task_id)
-        body = ByteStream(answer.items, streaming.frames, linked, streaming.broken, streaming.nothing_left)
-        return StreamReply(headers=streaming.headers, body=body)
-    if isinstance(answer, Changes) and isinstance(asked, ChangesExchange):
-        return StreamReply(headers=STREAM_HEADERS, body=ByteStream(answer.items, asked.changes()))
+    if not isinstance(answer, Task):  # That first: it is what is mostly answered.
+        if isinstance(answer, Stream) and isinstance(asked, StreamExchange):
+            streaming = asked.stream(answer.task_id, answer.context_id)
+            linked = None if spoken.inline else partial(files.linked_item, answer.tenant, answer.task_id)
+            body = ByteStream(answer.items, streaming.frames, linked, streaming.broken, streaming.nothing_left)
+            return StreamReply(headers=streaming.headers, body=body)
+        if isinstance(answer, Changes) and isinstance(asked, ChangesExchange):
+            return StreamReply(headers=STREAM_HEADERS, body=ByteStream(answer.items, asked.changes()))
     return asked.reply(answer if spoken.inline else files.linked(answer))
 
 
@@ -194,7 +204,7 @@ class Exchanger:
         self._depth = depth
 
     async def exchange(
-        self, scope: Scope, receive: Receive, send: Send, served: Served[Read], params: Mapping[str, str]
+        self, scope: Scope, receive: Receive, send: Send, served: Served[Read, Given], params: Mapping[str, str]
     ) -> None:
         """Answer one request that came through ASGI."""
         since = self._clock.monotonic()
@@ -206,7 +216,7 @@ class Exchanger:
         url = f"{path}?{query.decode('ascii', 'replace')}" if query else path
         headers, body, refused = dict(raw), b"", None
         try:
-            self._check(headers)
+            self._hosts.check(headers)
             if len(headers) != len(raw):
                 _check_once(raw)
             if method not in _BODILESS:
@@ -226,7 +236,7 @@ class Exchanger:
 
     def post(
         self,
-        served: Served[Read],
+        served: Served[Read, Given],
         params: Mapping[str, str],
         url: str,
         headers: dict[bytes, bytes],
@@ -236,7 +246,7 @@ class Exchanger:
         """The reply to a POST that came whole, within its cap, with each header once."""
         since = self._clock.monotonic()
         try:
-            self._check(headers)
+            self._hosts.check(headers)
             check_depth(body, self._depth)
         except DragomanError as error:
             return self._reply(served, params, "POST", url, headers, b"", address, since, error)
@@ -245,7 +255,7 @@ class Exchanger:
     async def caller(self, raw: list[tuple[bytes, bytes]], address: str) -> Caller:
         """Who opens a connection with these headers. Raises DragomanError."""
         headers = dict(raw)
-        self._check(headers)
+        self._hosts.check(headers)
         _check_once(raw)
         if self._proxies is not None:
             address = self._proxies.client(address, headers.get(b"x-forwarded-for"))
@@ -257,7 +267,7 @@ class Exchanger:
 
     async def _reply(
         self,
-        served: Served[Read],
+        served: Served[Read, Given],
         params: Mapping[str, str],
         method: str,
         url: str,
@@ -282,74 +292,54 @@ class Exchanger:
             params=params,
             hub=self._public_url,
         )
-        given_id = headers.get(b"x-request-id")
         asked = served.read(request)
-        spoken = served.spoken(asked)
-        trace = read_trace(headers, request.id)
-        if trace.parent_span_id is None and trace.given_id is None and (said := said_trace(served.operation(asked))):
-            trace = read_trace(said, request.id)
-        arrival = Arrival(
-            task_id=spoken.task_prefix + request.id,
-            request_id=given_id.decode("ascii", "replace") if given_id else f"req_{request.id}",
-            at=request.at,
-            dialect=spoken.slug,
-            trace=trace,
-            since=since,
-            address=address,
-        )
+        operation, spoken = served.operation(asked), served.spoken(asked)
+        arrival = _arrival(request, operation, spoken, since, address)
         if refused is None:
-            reply = await self._answer(served, asked, headers, body, address, arrival)
+            caller = ANONYMOUS
+            try:
+                if not served.public:
+                    authorization, api_key = headers.get(b"authorization"), headers.get(b"x-api-key")
+                    known = self._authenticator.remembered(authorization, api_key)
+                    caller = known or await self._authenticator.caller(authorization, api_key, address)
+                    if b"webhook-signature" in headers or b"x-signature" in headers:
+                        arrival = await self._signatures.checked(caller, headers, body, arrival)
+                reply = served.worded(asked, await served.answer(asked, caller, arrival))
+            except Exception as error:  # noqa: BLE001 - the boundary: whatever it was, it is answered
+                reply = self._failed(asked, error, headers, arrival, caller, public=served.public)
         else:
             reply = self._refused(asked, refused, arrival)
-        operation = served.operation(asked)
         kind = served.name if operation is None else type(operation).__name__
         self._requests[spoken.slug, kind, reply.status] += 1
-        ids = {
-            b"x-request-id": arrival.request_id.encode("ascii", "replace"),
-            b"x-trace-id": (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace"),
-            b"x-span-id": f"span_{trace.span_id}".encode(),
-        }
-        if isinstance(reply, StreamReply):
-            kind = "caller" if spoken.slug else STREAM_PAGES.get(served.name, "feed")
-            self._metrics.stream_opened(kind)
-            reply.body.counted = self._stream_closed[kind]
-            return StreamReply(status=reply.status, headers={**reply.headers, **ids}, body=reply.body)
-        return HttpReply(
-            status=reply.status,
-            headers={**reply.headers, b"content-length": b"%d" % len(reply.body), **ids},
-            body=reply.body,
-        )
+        return self._sent(reply, arrival, served.name)
 
-    async def _answer(
+    def _sent(self, reply: Reply, arrival: Arrival, route: str) -> Reply:
+        """The reply with the ids of its request; a stream is counted for as long as it goes on."""
+        trace, headers = arrival.trace, {**reply.headers}
+        if isinstance(reply, HttpReply):
+            headers[b"content-length"] = b"%d" % len(reply.body)
+        headers[b"x-request-id"] = arrival.request_id.encode("ascii", "replace")
+        headers[b"x-trace-id"] = (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace")
+        headers[b"x-span-id"] = f"span_{trace.span_id}".encode()
+        if isinstance(reply, HttpReply):
+            return HttpReply(status=reply.status, headers=headers, body=reply.body)
+        kind = "caller" if arrival.dialect else STREAM_PAGES.get(route, "feed")
+        self._metrics.stream_opened(kind)
+        reply.body.counted = self._stream_closed[kind]
+        return StreamReply(status=reply.status, headers=headers, body=reply.body)
+
+    def _failed(
         self,
-        served: Served[Read],
-        asked: Read,
+        asked: Asked,
+        error: Exception,
         headers: Mapping[bytes, bytes],
-        body: bytes,
-        address: str,
         arrival: Arrival,
-    ) -> Reply:
-        caller = ANONYMOUS
-        try:
-            if served.public:
-                return await served.answer(asked, ANONYMOUS, arrival)
-            authorization, api_key = headers.get(b"authorization"), headers.get(b"x-api-key")
-            known = self._authenticator.remembered(authorization, api_key)
-            caller = known or await self._authenticator.caller(authorization, api_key, address)
-            if b"webhook-signature" in headers or b"x-signature" in headers:
-                arrival = await self._signatures.checked(caller, headers, body, arrival)
-            return await served.answer(asked, caller, arrival)
-        except BadSignature as error:
-            return self._refused(asked, error, arrival, caller)  # No guess at a credential: that one was right.
-        except NotAuthenticated as error:
-            if not served.public and (b"authorization" in headers or b"x-api-key" in headers):
-                self._authenticator.failed(address)
-            return self.challenged(self._refused(asked, error, arrival, caller), headers, error)
-        except NotAuthorized as error:
-            return self.challenged(self._refused(asked, error, arrival, caller), headers, error)
-        except DragomanError as error:
-            return self._refused(asked, error, arrival, caller)
-        except Exception:
+        caller: Caller,
+        *,
+        public: bool,
+    ) -> HttpReply:
+        """The answer to what went wrong."""
+        if not isinstance(error, DragomanError):
             # The boundary: a bug of ours must not take the connection down, nor show its inside.
             LOG.exception("a request broke inside the hub", extra={"fields": {"error_id": arrival.request_id}})
             broken = DragomanError(
@@ -357,6 +347,16 @@ class Exchanger:
             )
             self._metrics.refused(arrival.dialect, broken)
             return asked.refuse(broken)
+        reply = self._refused(asked, error, arrival, caller)
+        if isinstance(error, BadSignature):
+            return reply  # No guess at a credential: that one was right.
+        if (
+            isinstance(error, NotAuthenticated)
+            and not public
+            and (b"authorization" in headers or b"x-api-key" in headers)
+        ):
+            self._authenticator.failed(arrival.address)
+        return self.challenged(reply, headers, error) if isinstance(error, NotAuthenticated | NotAuthorized) else reply
 
     def _refused(self, asked: Asked, error: DragomanError, arrival: Arrival, caller: Caller = ANONYMOUS) -> HttpReply:
         """The refusal in the words of what was asked, and a line of it: nothing else keeps that it was asked."""
@@ -394,11 +394,21 @@ class Exchanger:
             told += ', error="invalid_token"'
         return msgspec.structs.replace(reply, headers={**reply.headers, _HOW: told.encode("ascii", "replace")})
 
-    def _check(self, headers: Mapping[bytes, bytes]) -> None:
-        self._hosts.check(headers.get(b"host"))
-        origin = headers.get(b"origin")
-        if origin is not None:
-            self._hosts.check_origin(origin)
+
+def _arrival(request: HttpRequest, operation: Operation | None, spoken: Spoken, since: float, address: str) -> Arrival:
+    trace = read_trace(request.headers, request.id)
+    if trace.parent_span_id is None and trace.given_id is None and (said := said_trace(operation)):
+        trace = read_trace(said, request.id)
+    given_id = request.headers.get(b"x-request-id")
+    return Arrival(
+        task_id=spoken.task_prefix + request.id,
+        request_id=given_id.decode("ascii", "replace") if given_id else f"req_{request.id}",
+        at=request.at,
+        dialect=spoken.slug,
+        trace=trace,
+        since=since,
+        address=address,
+    )
 
 
 def _plain(scope: Json) -> str:

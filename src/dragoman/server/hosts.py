@@ -4,6 +4,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from dragoman.model.errors import NotAuthorized, WrongHost
+from dragoman.model.http import Headers
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 REMEMBERED: Final = 1000
@@ -19,10 +20,15 @@ class Hosts:
         self._names = names
         self._good: set[bytes] = set()
 
-    def check(self, host: bytes | None) -> None:
-        """Raises WrongHost unless the name is ours; a name once found good is only looked up."""
-        if host in self._good:
-            return
+    def check(self, headers: Headers) -> None:
+        """Raises WrongHost, NotAuthorized unless the Host is ours, and so is the web page that asks, if one does."""
+        host = headers.get(b"host")
+        if host not in self._good:
+            self._check_host(host)
+        if b"origin" in headers:
+            self._check_origin(headers[b"origin"])
+
+    def _check_host(self, host: bytes | None) -> None:
         text = (host or b"").decode("ascii", "replace").lower()
         name = text[: text.rfind("]") + 1] if text.startswith("[") else text.partition(":")[0]
         if name.rstrip(".") not in self._names:
@@ -31,10 +37,9 @@ class Hosts:
                 setting="hosts",
             )
         if host is not None and len(self._good) < REMEMBERED:
-            self._good.add(host)
+            self._good.add(host)  # The next time it is only looked up.
 
-    def check_origin(self, origin: bytes) -> None:
-        """Raises NotAuthorized for a web page of another site."""
+    def _check_origin(self, origin: bytes) -> None:
         try:
             name = urlsplit(origin.decode("ascii", "replace")).hostname
         except ValueError:  # a bracket that nothing closes

@@ -4,7 +4,7 @@ A method that two of them have (`tasks/get`) goes by the id of the task it names
 way. Nothing is looked up for it. Several requests at once are taken apart here, and their answers put together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 import msgspec
@@ -110,16 +110,27 @@ class RpcRoute:
         """Whose words these are."""
         return asked.spoken
 
-    async def answer(self, asked: Asked | Batch, caller: Caller, arrival: Arrival) -> Reply:
-        """The hub's answer, in the dialect's words."""
+    def answer(self, asked: Asked | Batch, caller: Caller, arrival: Arrival) -> Awaitable[Answer | HttpReply]:
+        """The hub's answer; to several requests the reply."""
         if isinstance(asked, Asked):
-            return await self._answer(asked, caller, arrival)
+            return self._handle(caller, asked.exchange.operation, arrival)
+        return self._answer_all(asked, caller, arrival)
+
+    def worded(self, asked: Asked | Batch, given: Answer | HttpReply) -> Reply:
+        """The same in the dialect's words."""
+        if isinstance(given, HttpReply):
+            return given
+        if isinstance(asked, Batch):
+            raise AssertionError("several answers are put together before")
+        return worded(asked.exchange, given, asked.spoken, self._files)
+
+    async def _answer_all(self, asked: Batch, caller: Caller, arrival: Arrival) -> HttpReply:
         replies: list[HttpReply] = []
         for index, member in enumerate(asked.members):
             task_id = f"{member.spoken.task_prefix}{arrival.task_id.rpartition('-')[2]}{index:02}"
             own = msgspec.structs.replace(arrival, task_id=task_id, trace=trace_beside(arrival.trace, task_id))
             try:
-                reply = await self._answer(member, caller, own)
+                reply = self.worded(member, await self.answer(member, caller, own))
                 if isinstance(reply, StreamReply):
                     reply.body.close()
                     raise BadFrame("A stream cannot be one of several answers: ask for it alone.")
@@ -130,10 +141,6 @@ class RpcRoute:
         if not bodies:
             return HttpReply(status=204)
         return HttpReply(status=200, headers=JSON_HEADERS, body=b"[" + b",".join(bodies) + b"]")
-
-    async def _answer(self, asked: Asked, caller: Caller, arrival: Arrival) -> Reply:
-        answer = await self._handle(caller, asked.exchange.operation, arrival)
-        return worded(asked.exchange, answer, asked.spoken, self._files)
 
     def _one(self, request: HttpRequest) -> Asked:
         dialect = self._only

@@ -101,7 +101,7 @@ class ShortAnswer(Answer):
             if self.disconnected:
                 return
             reply = await self._serve(self._headers, self.arrived, self._address)
-            if isinstance(reply, StreamReply):
+            if not isinstance(reply, HttpReply):
                 self._headers, self.arrived = {}, b""  # A stream lasts: it holds nothing that it does not need.
                 await self.stream(reply)
                 return

@@ -51,6 +51,7 @@ Shape = TypeVar("Shape")
 
 WAIT_S: Final = 3600.0  # a caller that waits sets no limit of its own
 LATER_S: Final = 86_400.0
+_NO_CONFIGURATION: Final = SendConfiguration()
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +74,7 @@ def read_stream(request: HttpRequest, params: SendMessageRequest) -> Asked:
 
 
 def _sent(request: HttpRequest, params: SendMessageRequest, wait: Wait) -> Asked:
-    wire, how = params.message, params.configuration or SendConfiguration()
+    wire, how = params.message, params.configuration or _NO_CONFIGURATION
     hints = read_hints(params.metadata, wire.metadata)
     push = how.task_push_notification_config
     named = request.params.get("agent")
@@ -197,7 +198,9 @@ def _metadata(params: SendMessageRequest, named: str | None) -> JsonObject | Non
 
 
 def _extensions(request: HttpRequest) -> tuple[str, ...]:
-    given = request.headers.get(b"a2a-extensions") or request.headers.get(b"x-a2a-extensions") or b""
+    given = request.headers.get(b"a2a-extensions") or request.headers.get(b"x-a2a-extensions")
+    if not given:
+        return ()
     words = (each.strip() for each in given.decode("ascii", "replace").split(","))
     return tuple(word for word in words if word and word.isascii() and word.isprintable())  # they go on as a header
 

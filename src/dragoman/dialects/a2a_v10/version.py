@@ -10,13 +10,17 @@ from dragoman.model.http import HttpRequest
 
 VERSION: Final = "1.0"
 MOUNT: Final = "a2a-1.0"
+_WIRE_VERSION: Final = VERSION.encode()
 _HEADER: Final = b"a2a-version"
 _FORM: Final = re.compile(r"(\d{1,4}\.\d{1,4})(?:\.\d{1,6})?")
 
 
 def said_version(request: HttpRequest) -> str:
     """The version as `major.minor`, whatever the patch; what has another form as it came, empty where none is said."""
-    given = request.headers.get(_HEADER, b"").decode("ascii", "replace").strip() or _in_query(request.url)
+    said = request.headers.get(_HEADER, b"")
+    if said == _WIRE_VERSION:
+        return VERSION  # as nearly everybody writes it
+    given = said.decode("ascii", "replace").strip() or _in_query(request.url)
     form = _FORM.fullmatch(given)
     return given if form is None else form[1]
 

@@ -43,6 +43,7 @@ STATES: Final[Mapping[TaskState, str]] = {
 }
 AWAITING: Final[Mapping[TaskState, str]] = {TaskState.INPUT_REQUIRED: "input", TaskState.AUTH_REQUIRED: "auth"}
 
+_COMPLETED: Final = TaskState.COMPLETED
 _encode = msgspec.json.Encoder().encode
 _JSON: Final[Headers] = {b"content-type": JSON_TYPE}
 _LIMIT_FACTS: Final[Mapping[str, bytes]] = {
@@ -59,7 +60,7 @@ def json_reply(status: int, body: Json) -> HttpReply:
 
 def call_answer(task: Task) -> HttpReply:
     """The answer to a waiting call: its result, or its failure with the failure's HTTP status."""
-    if task.state is TaskState.COMPLETED:
+    if task.state is _COMPLETED:
         return json_reply(200, _completed(task))
     if task.state is TaskState.CANCELED:
         return json_reply(200, _shown(task, STATES[task.state]))
@@ -210,11 +211,10 @@ def result_of(task: Task) -> Json:
 
 
 def _completed(task: Task) -> CallAnswer:
-    started = task.started_at or task.created_at
-    ended = task.ended_at or task.updated_at
+    task_id, started, ended = task.id, task.started_at or task.created_at, task.ended_at or task.updated_at
     return CallAnswer(
-        id=task.id,
-        call_id=task.id,
+        id=task_id,
+        call_id=task_id,
         status="completed",
         result=result_of(task),
         usage=usage_body(task.usage),

@@ -30,6 +30,8 @@ from dragoman.dialects.platform.wire import (
     CallbackTarget,
     CallRequest,
     CancelRequest,
+    Context,
+    Options,
     RatingRequest,
     RawRegistration,
     RegistryRequest,
@@ -82,7 +84,11 @@ _decode_cancel = msgspec.json.Decoder(CancelRequest).decode
 _decode_rating = msgspec.json.Decoder(RatingRequest).decode
 _decode_registry = msgspec.json.Decoder(RegistryRequest).decode
 _decode_raw = msgspec.json.Decoder(RawRegistration).decode
-_PRIORITIES: Final = {
+_USER: Final = Role.USER
+_NO_OPTIONS: Final = Options()
+_NO_CONTEXT: Final = Context()
+_PRIORITIES: Final[Mapping[str | None, Priority]] = {
+    None: Priority.NORMAL,
     "low": Priority.LOW,
     "normal": Priority.NORMAL,
     "medium": Priority.NORMAL,
@@ -163,54 +169,48 @@ def owns_body(body: JsonObject) -> bool:
 
 def _read_call(request: HttpRequest) -> Operation:
     require_json(request)
-    accepted = request.route == "async"
-    streamed = request.route == "stream"
-    call = decoded(_decode_accepted if accepted else _decode_call, request.body)
-    continues = call.context is not None and call.context.continue_call_id is not None
-    said_to = call.message is not None and call.target_agent_id is not None  # words find the agent's own way
-    if call.skill is None and not (continues or said_to or "agent" in request.params):
+    route = request.route
+    call = decoded(_decode_accepted if route == "async" else _decode_call, request.body)
+    if call.skill is None and not _needs_no_skill(request, call):
         raise BadParams("skill: required", errors=[{"path": "skill", "message": "required"}])
     asked = _send_task(request, call)
     if call.then:
-        if continues:
+        if asked.continues is not None:
             raise _bad("then", "steps follow a new call, not one that goes on")
         asked = msgspec.structs.replace(asked, then=read_steps(call.then, "then"))
-    if streamed:
+    if route == "stream":
         timeout_s, after = asked.timeout_s or STREAMED_S, last_seen(request.headers)
         return msgspec.structs.replace(asked, wait=Wait.STREAM, timeout_s=timeout_s, after=after)
-    return msgspec.structs.replace(asked, wait=Wait.NONE) if accepted else asked
+    return msgspec.structs.replace(asked, wait=Wait.NONE) if route == "async" else asked
+
+
+def _needs_no_skill(request: HttpRequest, call: CallRequest) -> bool:
+    """Whether a call goes on with another, or says words to an agent that it names: they find the agent's own way."""
+    continues = call.context is not None and call.context.continue_call_id is not None
+    said_to = call.message is not None and call.target_agent_id is not None
+    return continues or said_to or "agent" in request.params
 
 
 def _send_task(request: HttpRequest, call: CallRequest) -> SendTask:
-    options, context = call.options, call.context
-    key = header_text(request, "Idempotency-Key")
-    request_id = header_text(request, "X-Request-ID")
-    agent = request.params.get("agent") or call.target_agent_id
-    message = Message(id=f"msg_{request.id}", role=Role.USER, parts=_parts(call))
-    if options is None and context is None and call.callback is None and key is None:
-        return SendTask(
-            message=message,
-            agent=agent,
-            skill=call.skill,
-            request_id=request_id,
-            request_joins=True,
-        )
+    options, context = call.options or _NO_OPTIONS, call.context or _NO_CONTEXT
+    key, request_id = header_text(request, "Idempotency-Key"), header_text(request, "X-Request-ID")
+    timeout_ms = options.timeout_ms
     return SendTask(
-        message=message,
-        agent=agent,
+        message=Message(id=f"msg_{request.id}", role=_USER, parts=_parts(call)),
+        agent=request.params.get("agent") or call.target_agent_id,
         skill=call.skill,
-        continues=context.continue_call_id if context else None,
-        context_id=context.conversation_id if context else None,
-        priority=_PRIORITIES[options.priority] if options and options.priority else Priority.NORMAL,
-        timeout_s=options.timeout_ms / 1000 if options and options.timeout_ms else None,
-        callback=_callback(request, call),
-        parent_id=context.parent_execution_id if context else None,
+        continues=context.continue_call_id,
+        context_id=context.conversation_id,
+        priority=_PRIORITIES[options.priority],
+        timeout_s=None if timeout_ms is None else timeout_ms / 1000,
+        callback=None if call.callback is None and options.callback_url is None else _callback(request, call),
+        parent_id=context.parent_execution_id,
         idempotency_key=key,
         request_id=request_id,
         request_joins=True,
-        cancel_on_disconnect=bool(options and options.cancel_on_disconnect),
-        at_most_once=bool(options and options.delivery == "at_most_once"),
-        metadata=context.metadata if context else None,
+        cancel_on_disconnect=options.cancel_on_disconnect is True,
+        at_most_once=options.delivery == "at_most_once",
+        metadata=context.metadata,
     )
 
 

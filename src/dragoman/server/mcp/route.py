@@ -110,6 +110,10 @@ class McpRoute:
             case _:
                 return await self._posted(asked, caller, arrival)
 
+    def worded(self, asked: McpAsked, given: Reply) -> Reply:
+        """The answers are worded where they are made."""
+        return given
+
     async def _posted(self, asked: McpAsked, caller: Caller, arrival: Arrival) -> Reply:
         method = asked.frame.method
         if not asked.wants_answer:

@@ -79,6 +79,10 @@ class PageRoute:
             self._pressure.refuse_listing()
         return await self._page.answer(asked.request, caller, arrival)
 
+    def worded(self, asked: PageRequest, given: Reply) -> Reply:
+        """A page is its own words."""
+        return given
+
 
 def no_such_page(allowed: Callable[[HttpRequest], list[str]]) -> Page:
     """What answers where nothing is: who may not look is told no more than that."""
