@@ -1,13 +1,13 @@
 """One authentication for every dialect: a credential becomes a Caller, or a refusal.
 
-A verified credential is remembered for a minute under the SHA-256 of the header it came in; a revoked one is forgotten
+A verified credential is remembered for a minute under the BLAKE2 of the header it came in; a revoked one is forgotten
 at once. The key itself is never kept, and never compared in a way that tells how much of it was right. An access token
 counts for its time, no longer than the key that it was got with, and for no more than that key may do.
 """
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from hmac import compare_digest
 from typing import Final
 
@@ -60,7 +60,7 @@ class Authenticator:
             return OPERATOR
         if authorization is None or api_key is not None:
             return None
-        known = self._known.get(sha256(authorization).digest())
+        known = self._known.get(blake2b(authorization).digest())
         return known[0] if known is not None and known[1] > self._clock.monotonic() else None
 
     async def caller(self, authorization: bytes | None, api_key: bytes | None, address: str) -> Caller:
@@ -103,7 +103,7 @@ class Authenticator:
         }
 
     async def _verified(self, header: bytes, credential: bytes, address: str) -> Caller:
-        seen = sha256(header).digest()
+        seen = blake2b(header).digest()
         known = self._known.get(seen)
         now = self._clock.monotonic()
         if known is not None and known[1] > now:

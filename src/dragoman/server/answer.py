@@ -36,8 +36,9 @@ KNOWN_NAMES: Final = 256
 STATUS: Final = {status: line.removesuffix(b"\r\n") for status, line in STATUS_LINE.items()}
 NO_BODY: Final = frozenset((204, 304))
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-# What may stand in a header: visible characters, space, tab, anything above ASCII.
-PLAIN: Final = bytes(set(range(0x20, 0x100)) - {0x7F} | {0x09})
+# What may not stand in a header, shown as something that may: every control character but the tab.
+_CONTROL: Final = bytes((*range(0x09), *range(0x0A, 0x20), 0x7F))
+_SHOWN: Final = bytes.maketrans(_CONTROL, b"?" * len(_CONTROL))
 BROKE: Final = b'{"error":{"code":"INTERNAL_ERROR","message":"The hub could not do this; the fault is its own."}}'
 BROKE_HEADERS: Final = (
     (b"content-type", b"application/json"),
@@ -235,13 +236,13 @@ class Answer(RequestResponseCycle):
                 raise RuntimeError("The body is longer than its content-length.")
         if not more_body and self.expected_content_length:
             raise RuntimeError("The body is shorter than its content-length.")
-        if self.head:
-            self.response_started = True
+        head = self.head
+        if head:
+            self.head, self.response_started = b"", True
             if len(body) <= ONE_WRITE_BYTES:
-                body = self.head + body
+                body = head + body
             else:
-                self.transport.write(self.head)
-            self.head = b""
+                self.transport.write(head)
         if body:
             self.transport.write(body)
         if not more_body:
@@ -270,12 +271,11 @@ class Answer(RequestResponseCycle):
         elif not self.headless and status not in NO_BODY:
             self.chunked_encoding = True
             head.append(b"transfer-encoding: chunked")
-        head += (b"", b"")
-        whole = b"\r\n".join(head)
-        # One look at the whole instead of one at each value: what is left of it are the ends of its lines, no more.
-        if whole.translate(None, PLAIN) != b"\r\n" * (len(head) - 1):
+        said = b"".join(head)  # one look at all of it instead of one at each value
+        if said.translate(_SHOWN) != said:
             raise RuntimeError("A header's value has a line break or a control character in it.")
-        return whole
+        head += (b"", b"")
+        return b"\r\n".join(head)
 
 
 def _check_names(names: "Iterable[bytes]") -> None:

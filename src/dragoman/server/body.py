@@ -18,7 +18,6 @@ OPENING: Final = ord("[")
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _ALIKE: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKET: Final = bytes(set(range(256)) - set(b"[]{}"))
-_NO_OPENING: Final = bytes(set(range(256)) - set(b"[{"))
 
 
 class ClientGone(Exception):
@@ -50,7 +49,8 @@ def check_depth(body: bytes, limit: int = DEEPEST) -> None:
     Few brackets cannot nest deeply, and most bodies have few. Otherwise the strings are taken out, so that brackets in
     them do not count, and the rest is walked.
     """
-    if len(body.translate(None, _NO_OPENING)) <= limit:  # half of what counting the one and the other takes
+    # Taken out to be counted: that is a search for each of them, where `count` looks at every byte.
+    if len(body) - len(body.replace(b"[", b"").replace(b"{", b"")) <= limit:
         return
     depth = 0
     for bracket in _STRING.sub(b"", body).translate(_ALIKE, _NO_BRACKET):
