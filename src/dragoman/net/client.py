@@ -27,6 +27,7 @@ BODY_BYTES: Final = 10 * 1024 * 1024
 IDLE_S: Final = 60.0
 ROUTES: Final = 4096
 ORIGINS: Final = 4096
+_MOVED: Final = (307, 308)
 _UNBOUNDED: Final = 1 << 62
 
 
@@ -42,14 +43,13 @@ class Streamed(msgspec.Struct, frozen=True, kw_only=True):
 class Route:
     """What a URL comes down to: an origin and the words that ask it for a path."""
 
-    __slots__ = ("origin", "path", "tail", "target")
+    __slots__ = ("origin", "path", "target")
 
     def __init__(self, origin: Origin, target: Target) -> None:
         """Encode once."""
         self.origin = origin
         self.target = target
         self.path = target.path.encode("ascii")
-        self.tail = origin.tail
 
 
 class Client:
@@ -91,11 +91,34 @@ class Client:
         url = request.url
         if follow_slash and self._slashes:
             url = self._slashes.get(url, url)
-        known = url if identity is None else _own(identity, url)
-        route = self._routes.get(known) or self._route(url, identity)
-        reply = await self._exchange(request, route, deadline, max_body, repeatable)
-        if follow_slash and reply.status in (307, 308) and (moved := _only_slash(route.target, reply)) is not None:
-            reply = await self._exchange(request, self._route(moved, identity), deadline, max_body, repeatable)
+        route = self._routes.get(url if identity is None else _own(identity, url)) or self._route(url, identity)
+        origin, pool, only_head = route.origin, self._pool, request.method == "HEAD"
+        data = compose(request, route.path, origin.tail)
+        if pool.asleep or deadline <= pool.now:
+            self._begin(deadline)
+        fresh = False
+        while True:
+            # The common case, without a coroutine of its own.
+            if not fresh and origin.idle and (connection := origin.idle.pop()).usable():
+                origin.reused += 1
+            else:
+                connection = await pool.take(origin, deadline, fresh=fresh)
+            future = connection.ask(data, deadline, max_body, only_head)
+            try:
+                reply = await future
+                break
+            except NetError as error:
+                if fresh or not _died_idle(connection, error, repeatable):
+                    raise
+                fresh = True
+            except BaseException:
+                connection.forsake(future)
+                raise
+        if follow_slash and reply.status in _MOVED and (moved := _only_slash(route.target, reply)) is not None:
+            again = msgspec.structs.replace(request, url=moved)
+            reply = await self.send(
+                again, deadline=deadline, max_body=max_body, repeatable=repeatable, identity=identity
+            )
             self._remember_slash(request.url, moved)
         return reply
 
@@ -145,7 +168,7 @@ class Client:
         known = url if identity is None else _own(identity, url)
         route = self._routes.get(known) or self._route(url, identity)
         reply, body = await self._open(request, route, deadline, idle_s, repeatable)
-        if follow_slash and reply.status in (307, 308) and (moved := _only_slash(route.target, reply)) is not None:
+        if follow_slash and reply.status in _MOVED and (moved := _only_slash(route.target, reply)) is not None:
             await body.aclose()
             reply, body = await self._open(request, self._route(moved, identity), deadline, idle_s, repeatable)
             self._remember_slash(request.url, moved)
@@ -154,13 +177,14 @@ class Client:
     async def _open(
         self, request: HttpRequest, route: Route, deadline: float, idle_s: float, repeatable: bool
     ) -> tuple[HttpReply, Body]:
-        data = compose(request, route.path, route.tail)
+        data = compose(request, route.path, route.origin.tail)
         self._begin(deadline)
         fresh = False
         while True:
             connection = await self._pool.take(route.origin, deadline, fresh=fresh)
             body = Body(connection)
-            future = connection.ask(data, deadline, _UNBOUNDED, request.method == "HEAD", body, idle_s)
+            connection.stream_to(body, idle_s)
+            future = connection.ask(data, deadline, _UNBOUNDED, request.method == "HEAD")
             try:
                 return await future, body
             except NetError as error:
@@ -169,33 +193,6 @@ class Client:
                 fresh = True
             except BaseException:
                 connection.abandon(body)
-                raise
-
-    async def _exchange(
-        self, request: HttpRequest, route: Route, deadline: float, max_body: int, repeatable: bool
-    ) -> HttpReply:
-        data = compose(request, route.path, route.tail)
-        pool = self._pool
-        if pool.asleep or deadline <= pool.now:
-            self._begin(deadline)
-        origin = route.origin
-        idle = origin.idle
-        fresh = False
-        while True:
-            # The common case, without a coroutine of its own.
-            if idle and not fresh and (connection := idle.pop()).usable():
-                origin.reused += 1
-            else:
-                connection = await pool.take(origin, deadline, fresh=fresh)
-            future = connection.ask(data, deadline, max_body, request.method == "HEAD")
-            try:
-                return await future
-            except NetError as error:
-                if fresh or not _died_idle(connection, error, repeatable):
-                    raise
-                fresh = True
-            except BaseException:
-                connection.forsake(future)
                 raise
 
     def _begin(self, deadline: float) -> None:

@@ -76,7 +76,6 @@ class Connection(asyncio.Protocol):
         "_status",
         "_transport",
         "_until_close",
-        "answering",
         "broken",
         "busy",
         "context",
@@ -115,7 +114,6 @@ class Connection(asyncio.Protocol):
         self.uses = 0
         self.busy = False
         self.broken = False
-        self.answering = False
 
     # What the owner and the client call.
 
@@ -130,22 +128,27 @@ class Connection(asyncio.Protocol):
         """Whether a request may be written now."""
         return not self.broken and self._transport is not None and not self._transport.is_closing()
 
-    def ask(
-        self, data: bytes, deadline: float, cap: int, only_head: bool, body: Body | None = None, idle_s: float = FOREVER
-    ) -> asyncio.Future[HttpReply]:
-        """Write a request; the future brings the whole reply, or with `body` its head as soon as that is there."""
+    @property
+    def answering(self) -> bool:
+        """Whether anything of the answer has arrived."""
+        return self._barren > 0 or self._size > 0
+
+    def ask(self, data: bytes, deadline: float, cap: int, only_head: bool) -> asyncio.Future[HttpReply]:
+        """Write a request; the future brings the whole reply, or its head alone where the body is streamed."""
         future = self._future = self._loop.create_future()
         self.due = self._deadline = deadline
         self._cap = cap
         self._only_head = only_head
-        self._body = body
-        self._idle_s = idle_s
         self.busy = True
-        self.answering = False
         self.uses += 1
         if self._transport is not None:
             self._transport.write(data)
         return future
+
+    def stream_to(self, body: Body, idle_s: float) -> None:
+        """Let the answer to the next request go to `body` as it comes, with at most `idle_s` between its bytes."""
+        self._body = body
+        self._idle_s = idle_s
 
     def forsake(self, future: asyncio.Future[HttpReply]) -> None:
         """The asking task was cancelled: abort, unless the answer was complete already."""
@@ -236,7 +239,6 @@ class Connection(asyncio.Protocol):
         if not self.busy:
             self._lost()
             return
-        self.answering = True
         self._barren += len(data)
         try:
             self._parser.feed_data(data)
@@ -266,8 +268,7 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Judge the head: sizes, framing, encoding."""
-        headers = self._headers
-        self._headers = {}
+        headers, self._headers = self._headers, {}
         parser = self._parser
         status = self._status = parser.get_status_code()
         # Fewer bytes than the bound have arrived in all: then the head is within it too.

@@ -5,6 +5,7 @@ Decides what becomes of a connection after each answer. How much room there is i
 
 import asyncio
 from collections import deque
+from collections.abc import Collection
 from typing import Final, Protocol, final
 
 import msgspec
@@ -50,9 +51,11 @@ class Room(Protocol):
     clock: Clock
     limits: ClientLimits
     now: float
+    open: int
 
-    def crowded(self) -> bool:
-        """Whether somebody waits for room that an idle connection would take."""
+    @property
+    def lines(self) -> Collection["Origin"]:
+        """The origins where somebody waits."""
         ...
 
     def forget(self, origin: "Origin", connection: Connection) -> None:
@@ -117,30 +120,30 @@ class Origin:
         return self._pool.now
 
     def release(self, connection: Connection) -> None:
-        """To the first in line, else to the top of the idle ones."""
-        now = self._pool.now
+        """To the first in line, else to the top of the idle ones; whether it can be used is seen when it is taken."""
+        pool = self._pool
+        now = pool.now
         if connection.context is not None and connection.uses == 1:
             connection.remember_session(self.target.host.rstrip("."))
-        if connection.retire <= now or not connection.usable():
+        retire = connection.retire
+        if retire <= now:
             self.discard(connection)
             return
         if self.waiters and (waiter := self.next_waiter()) is not None:
             connection.due = waiter.deadline
             waiter.future.set_result(connection)
             return
-        if self._pool.crowded():
+        idle_s = self.idle_s(now)
+        if connection.patience_s < idle_s + _MARGIN_S:
+            idle_s = connection.patience_s - _MARGIN_S
+        if idle_s <= 0.0 or (pool.lines and pool.open >= pool.limits.total):
+            # Nobody will take it in time, or somebody waits for the room that it would keep.
             self.discard(connection)
             return
-        connection.freed = now
-        idle_s = self.idle_s(now)
-        if connection.patience_s - _MARGIN_S < idle_s:
-            idle_s = connection.patience_s - _MARGIN_S
         due = now + idle_s
-        connection.due = due if due < connection.retire else connection.retire
-        if idle_s > 0.0:
-            self.idle.append(connection)
-        else:
-            self.discard(connection)
+        connection.freed = now
+        connection.due = due if due < retire else retire
+        self.idle.append(connection)
 
     def discard(self, connection: Connection, kind: Reach | None = None) -> None:
         """Abort it and give its room to the next in line."""
@@ -176,7 +179,7 @@ class Origin:
     def idle_s(self, now: float) -> float:
         """How long a connection to this origin may rest."""
         configured_s = self._pool.limits.idle_s
-        return min(configured_s, self._learnt_s) if self._learnt_until > now else configured_s
+        return configured_s if self._learnt_until <= now else min(configured_s, self._learnt_s)
 
     def next_waiter(self) -> Waiter | None:
         """Take the first in line who is still there."""

@@ -30,11 +30,11 @@ class Pool:
         "_connections",
         "_dialler",
         "_last",
-        "_lines",
         "_timer",
         "asleep",
         "clock",
         "limits",
+        "lines",
         "now",
         "open",
     )
@@ -44,7 +44,6 @@ class Pool:
         self._dialler = dialler
         self._connections: set[Connection] = set()
         self._closing: set[Connection] = set()
-        self._lines: dict[Origin, None] = {}
         self._timer: Timer | None = None
         self._closed = False
         self._last: asyncio.Future[None] | None = None
@@ -52,6 +51,7 @@ class Pool:
         self.limits = limits
         self.now = clock.monotonic()
         self.open = 0
+        self.lines: dict[Origin, None] = {}  # where somebody waits, in the order in which they came
         self.asleep = True
 
     async def take(self, origin: Origin, deadline: float, *, fresh: bool = False) -> Connection:
@@ -82,10 +82,6 @@ class Pool:
             self._timer.cancel()
         self._timer = self.clock.call_at(self.now + SWEEP_S, self._sweep)
 
-    def crowded(self) -> bool:
-        """Whether somebody waits for room that an idle connection would take."""
-        return bool(self._lines) and self.open >= self.limits.total
-
     def forget(self, origin: Origin, connection: Connection) -> None:
         """A connection was dropped: its room is free, though its socket may take a moment to close."""
         if connection in self._connections:
@@ -102,7 +98,7 @@ class Pool:
     async def close(self) -> None:
         """End everything; what is still asked fails as CLOSED."""
         self._closed = True
-        for origin in tuple(self._lines):
+        for origin in tuple(self.lines):
             while (waiter := origin.next_waiter()) is not None:
                 waiter.future.set_exception(NetError(Reach.CLOSED))
         for connection in tuple(self._connections):
@@ -137,7 +133,7 @@ class Pool:
         """Give back the room of one connection: to this origin's line, else to the line that has waited longest."""
         origin.open -= 1
         self.open -= 1
-        for hungry in (origin, *self._lines):
+        for hungry in (origin, *self.lines):
             if self.open >= self.limits.total:
                 return
             if hungry.open < self.limits.per_origin and (waiter := hungry.next_waiter()) is not None:
@@ -172,7 +168,7 @@ class Pool:
     async def _wait(self, origin: Origin, deadline: float) -> Connection | None:
         waiter = Waiter(asyncio.get_running_loop().create_future(), deadline)
         origin.waiters.append(waiter)
-        self._lines[origin] = None
+        self.lines[origin] = None
         if self.asleep:
             self.wake()
         try:
@@ -198,7 +194,7 @@ class Pool:
                 working = True
             elif connection.due < earliest:
                 earliest = connection.due
-        for origin in tuple(self._lines):
+        for origin in tuple(self.lines):
             working = self._sweep_line(origin, now) or working
         self._timer = None
         if working:
@@ -217,5 +213,5 @@ class Pool:
                 waiter.future.set_exception(NetError(Reach.TIMEOUT))
         origin.waiters = deque(waiter for waiter in left if not waiter.future.done())
         if not origin.waiters:
-            del self._lines[origin]
+            del self.lines[origin]
         return bool(origin.waiters)

@@ -22,6 +22,7 @@ def test_a_request_is_written_to_the_letter() -> None:
         b"POST /path HTTP/1.1\r\nhost: name.example:8000\r\naccept-encoding: identity\r\n"
         b"content-type: text/plain\r\nx-a: b\tc\r\ncontent-length: 2\r\n\r\nhi"
     )
+    assert b"\r\nx-100%b: 5%d\r\n" in written(HttpRequest(method="GET", url="", headers={b"x-100%b": b"5%d"}))
     assert written(HttpRequest(method="GET", url="")).endswith(b"identity\r\n\r\n")
     assert written(HttpRequest(method="POST", url="")).endswith(b"content-length: 0\r\n\r\n")
 
