@@ -7,7 +7,7 @@ no retry, for it has not taken anything yet.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,7 @@ import msgspec
 from dragoman.delivery.attempt import Attempt
 from dragoman.delivery.greetings import Greetings
 from dragoman.delivery.mailbox import mailed
-from dragoman.delivery.over_http import CANCEL_S, Wire
+from dragoman.delivery.over_http import CANCEL_S, Wire, told
 from dragoman.delivery.proof import Proof
 from dragoman.dialects.dialect import Dialect, Heard, Outgoing, Verb
 from dragoman.dialects.sse import SseEvent
@@ -27,9 +27,10 @@ from dragoman.model.call import AdmittedCall, OpenedCall
 from dragoman.model.errors import AgentError, AgentTimeout, BadAgentReply, NotSupported
 from dragoman.model.events import TaskEvent
 from dragoman.model.fit import Feature
-from dragoman.model.http import Headers, HttpReply, HttpRequest
+from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.task import Task
 from dragoman.net.client import IDLE_S
+from dragoman.net.errors import NetError
 from dragoman.observe.trace import trace_headers
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import Mailboxes
@@ -37,6 +38,9 @@ from dragoman.ports.store import Mailboxes
 ACK_S: Final = 30.0  # within which an agent that reports later has to say that it got the call
 UNPROVEN: Final = 401
 VERSIONS: Final = 10_000
+_REPORTS: Final = Feature.REPORTS
+_SEND: Final = Verb.SEND
+_SENDING: Final = (Verb.SEND, Verb.STREAM)
 
 
 class Asking:
@@ -68,17 +72,36 @@ class Asking:
 
         Raises AgentUnavailable, AgentTimeout, AgentError.
         """
-        if not self._credentials.is_ready(opened.call.agent):
-            await self._have_credential(opened.call)
+        call = opened.call
+        if not self._credentials.is_ready(call.agent):
+            await self._have_credential(call)
         outgoing = self._outgoing(verb, opened, task, at)
-        deadline = opened.call.deadline
-        if verb is Verb.SEND and Feature.REPORTS in outgoing.endpoint.features:
+        dialect, deadline, otherwise = self._dialects[outgoing.endpoint.dialect], call.deadline, False
+        if verb is _SEND and _REPORTS in outgoing.endpoint.features:
             deadline = min(deadline, self._clock.monotonic() + ACK_S)
-        try:
-            return await self._said(outgoing, opened.call, deadline, attempt)
-        except BadAgentReply as error:
-            outgoing = self._otherwise(outgoing, opened.call, error)
-        return await self._said(outgoing, opened.call, deadline, attempt)
+        while True:
+            try:
+                said = outgoing if dialect.greet is None else await self._greeted(dialect, outgoing, call, deadline)
+                request = dialect.ask(said)
+                if request is None:
+                    raise AgentError("The agent named no task that could be asked for.", reason="not_finished")
+                if said.endpoint.url is None:
+                    attempt.reply = reply = await mailed(request, call.agent, said.endpoint, self._boxes)
+                    return dialect.hear(said, reply, self._clock.now())
+                if dialect.hub_identity:
+                    request = self._signed(request, call.agent, task.id)
+                attempt.reply = None
+                attempt.reply = reply = await self._sent(request, call.agent, deadline)
+                if reply.status == UNPROVEN and (renewed := await self._renewed(request, said, call, dialect)):
+                    attempt.reply = None
+                    attempt.reply = reply = await self._sent(renewed, call.agent, deadline)
+                return dialect.hear(said, reply, self._clock.now())
+            except NetError as error:
+                raise told(error, call.agent.id, int(call.timeout_s * 1000)) from error
+            except BadAgentReply as error:
+                if otherwise:
+                    raise
+                outgoing, otherwise = self._otherwise(outgoing, call, error), True
 
     async def streamed(
         self, verb: Verb, opened: OpenedCall, task: Task, at: datetime, attempt: Attempt
@@ -122,42 +145,18 @@ class Asking:
         if endpoint.url is None:
             await mailed(request, agent, endpoint, self._boxes)
             return
-        await self._wire.send(
-            self._signed(dialect, request, agent, task.id),
-            agent_id=agent.id,
-            deadline=self._clock.monotonic() + CANCEL_S,
-            timeout_ms=int(CANCEL_S * 1000),
-            identity=self._credentials.identities.get(agent.uuid),
-        )
+        if dialect.hub_identity:
+            request = self._signed(request, agent, task.id)
+        try:
+            await self._sent(request, agent, self._clock.monotonic() + CANCEL_S)
+        except NetError as error:
+            raise told(error, agent.id, int(CANCEL_S * 1000)) from error
 
-    async def _said(self, outgoing: Outgoing, call: AdmittedCall, deadline: float, attempt: Attempt) -> Heard:
-        dialect = self._dialects[outgoing.endpoint.dialect]
-        if dialect.greet is not None:
-            outgoing = await self._greeted(dialect, outgoing, call, deadline)
-        request = dialect.ask(outgoing)
-        if request is None:
-            raise AgentError("The agent named no task that could be asked for.", reason="not_finished")
-        if outgoing.endpoint.url is None:
-            attempt.reply = taken = await mailed(request, call.agent, outgoing.endpoint, self._boxes)
-            return dialect.hear(outgoing, taken, self._clock.now())
-        request = self._signed(dialect, request, call.agent, outgoing.task.id)
-        agent, timeout_ms = call.agent, int(call.timeout_s * 1000)
+    def _sent(self, request: HttpRequest, agent: Agent, deadline: float) -> Coroutine[None, None, HttpReply]:
+        """The reply to a request. Raises NetError."""
         identities = self._credentials.identities
         identity = identities.get(agent.uuid) if identities else None
-        attempt.reply = None
-        reply = await self._wire.send(
-            request, agent_id=agent.id, deadline=deadline, timeout_ms=timeout_ms, identity=identity
-        )
-        attempt.reply = reply
-        if reply.status == UNPROVEN:
-            renewed = await self._renewed(request, outgoing, call, dialect)
-            if renewed is not None:
-                attempt.reply = None
-                reply = await self._wire.send(
-                    renewed, agent_id=agent.id, deadline=deadline, timeout_ms=timeout_ms, identity=identity
-                )
-                attempt.reply = reply
-        return dialect.hear(outgoing, reply, self._clock.now())
+        return self._wire.send(request, deadline=deadline, identity=identity)
 
     async def _heard(self, outgoing: Outgoing, call: AdmittedCall, attempt: Attempt) -> AsyncGenerator[Heard]:
         dialect = self._dialects[outgoing.endpoint.dialect]
@@ -167,7 +166,8 @@ class Asking:
         if request is None or dialect.listen is None:
             raise NotSupported("The agent has no streams.")
         listener = dialect.listen(outgoing)
-        request = self._signed(dialect, request, call.agent, outgoing.task.id)
+        if dialect.hub_identity:
+            request = self._signed(request, call.agent, outgoing.task.id)
         # A silent target that can be asked is asked before long; another has all the time that the call has.
         idle_s = IDLE_S if can_ask(outgoing.endpoint) else call.deadline - self._clock.monotonic()
         answers = partial(
@@ -215,7 +215,7 @@ class Asking:
             asked=call.operation,
             endpoint=endpoint,
             at=at,
-            message=call.message if verb is Verb.SEND or verb is Verb.STREAM else None,
+            message=call.message if verb in _SENDING else None,
             headers=self._headers(dialect, agent, endpoint.url or "", task, caller),
             caller=caller,
             attempt=opened.attempt,
@@ -238,8 +238,13 @@ class Asking:
         async with self._in_time(call):
             if not await self._credentials.renewed(call.agent, request.headers):
                 return None
-        url = outgoing.endpoint.url or ""
-        shown = self._proven(dialect, call.agent, url, outgoing.task, call.caller.name)
+        shown = self._credentials.shown(
+            call.agent,
+            outgoing.endpoint.url or "",
+            subject=call.caller.name,
+            chain=outgoing.task.chain,
+            by_hub=dialect.hub_identity,
+        )
         return msgspec.structs.replace(request, headers={**request.headers, **shown})
 
     @asynccontextmanager
@@ -254,17 +259,12 @@ class Asking:
     def _headers(self, dialect: Dialect, agent: Agent, url: str, task: Task, caller: str) -> dict[bytes, bytes]:
         """The trace, and the target's own credential: never the caller's."""
         headers = trace_headers(task.trace, task.asked.request_id or f"req_{task.id}")
-        shown = self._proven(dialect, agent, url, task, caller)
+        shown = self._credentials.shown(agent, url, subject=caller, chain=task.chain, by_hub=dialect.hub_identity)
         if shown:
             headers.update(shown)
         return headers
 
-    def _proven(self, dialect: Dialect, agent: Agent, url: str, task: Task, caller: str) -> Headers:
-        return self._credentials.shown(agent, url, subject=caller, chain=task.chain, by_hub=dialect.hub_identity)
-
-    def _signed(self, dialect: Dialect, request: HttpRequest, agent: Agent, call_id: str) -> HttpRequest:
-        if not dialect.hub_identity:
-            return request
+    def _signed(self, request: HttpRequest, agent: Agent, call_id: str) -> HttpRequest:
         signature = self._credentials.signature(agent, call_id, request.body)
         return msgspec.structs.replace(request, headers={**request.headers, **signature})
 

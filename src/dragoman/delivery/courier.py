@@ -9,6 +9,7 @@ is in `asking.py`, when one is repeated in `tries.py`.
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -50,6 +51,10 @@ from dragoman.ports.clock import Clock
 from dragoman.ports.courier import Delivered, Probed, Told
 from dragoman.ports.store import Mailboxes
 
+_ANSWERED: Final = AttemptOutcome.ANSWERED
+_SEND: Final = Verb.SEND
+_STREAM: Final = Feature.STREAM
+_CONNECTED: Final = Via.CONNECTED
 _WITHOUT_ANSWER: Final = FINAL - {TaskState.COMPLETED}
 
 
@@ -93,50 +98,39 @@ class HttpCourier:
     # -- one answer
 
     async def deliver(self, opened: OpenedCall) -> Delivered:
-        """Send the call; its events begin with where it went."""
+        """Send the call, again where a try failed and may be repeated; its events begin with where it went."""
+        call, clock, tries = opened.call, self._clock, None
+        attempt = Attempt(opened.attempt, clock.monotonic())
         try:
-            self._retries.begin(opened.call)
+            self._retries.begin(call)
+            while True:
+                at = clock.now()
+                try:
+                    heard = await self._asking.exchange(_SEND, opened, opened.task, at, attempt)
+                except DragomanError as error:
+                    delivered = self._unanswered(opened, attempt, at, error)
+                except BaseException:
+                    self._tell(call, attempt, AttemptOutcome.DROPPED)
+                    raise
+                else:
+                    delivered = _answered(opened, attempt, at, heard)
+                    if tries is None and failure_of(delivered) is None:
+                        self._tell(call, attempt, _ANSWERED)
+                        return delivered
+                if tries is None:
+                    tries = Tries(call, self._retries, self._dialects[call.endpoint.dialect])
+                if not await tries.again(attempt, delivered):
+                    return tries.all_of(delivered)
+                attempt = Attempt(attempt.number + 1, clock.monotonic())
         except CircuitOpen as error:
-            return self._left_alone(error)
-        attempt = Attempt(opened.attempt, self._clock.monotonic())
-        delivered = await self._sent(opened, attempt)
-        if attempt.failed or failure_of(delivered) is not None:
-            return await self._sent_again(opened, attempt, delivered)
-        self._tell(opened.call, attempt, AttemptOutcome.ANSWERED)
-        return delivered
+            return self._left_alone(error, () if tries is None else tries.earlier)
 
-    async def _sent_again(self, opened: OpenedCall, attempt: Attempt, delivered: Delivered) -> Delivered:
-        """What came of a call whose first try failed, once there is no further one."""
-        tries = Tries(opened.call, self._retries, self._dialects[opened.call.endpoint.dialect])
-        try:
-            while await tries.again(attempt, delivered):
-                attempt = Attempt(attempt.number + 1, self._clock.monotonic())
-                delivered = await self._sent(opened, attempt)
-        except CircuitOpen as error:
-            return self._left_alone(error, tries.earlier)
-        return tries.all_of(delivered)
-
-    async def _sent(self, opened: OpenedCall, attempt: Attempt) -> Delivered:
-        """What came of one try."""
-        at = self._clock.now()
-        try:
-            heard = await self._asking.exchange(Verb.SEND, opened, opened.task, at, attempt)
-        except DragomanError as error:
-            attempt.fail(error)
-            sent = Sent(at=at, agent_id=opened.call.agent.id, attempt=attempt.number, waited_ms=opened.waited_ms)
-            unsent = attempt.unsent and attempt.number == opened.attempt
-            return Delivered(events=(sent, self._failed(error)), settled=True, unsent=unsent)
-        except BaseException:
-            self._tell(opened.call, attempt, AttemptOutcome.DROPPED)
-            raise
-        sent = Sent(
-            at=at,
-            agent_id=opened.call.agent.id,
-            attempt=attempt.number,
-            remote=heard.remote,
-            waited_ms=opened.waited_ms,
-        )
-        return Delivered(events=(sent, *at_work(opened, at, heard.events)), settled=heard.settled)
+    def _unanswered(self, opened: OpenedCall, attempt: Attempt, at: datetime, error: DragomanError) -> Delivered:
+        """What came of one try that had no usable answer."""
+        attempt.fail(error)
+        sent = Sent(at=at, agent_id=opened.call.agent.id, attempt=attempt.number, waited_ms=opened.waited_ms)
+        unsent = attempt.unsent and attempt.number == opened.attempt
+        return Delivered(events=(sent, self._failed(error)), settled=True, unsent=unsent)
 
     # -- event by event
 
@@ -145,7 +139,7 @@ class HttpCourier:
         call, endpoint = opened.call, opened.call.endpoint
         if self._connected(endpoint) is not None:
             return True
-        if Feature.STREAM not in endpoint.features or endpoint.url in self._silent:
+        if _STREAM not in endpoint.features or endpoint.url in self._silent:
             return False
         if self._dialects[endpoint.dialect].listen is None:
             return False
@@ -350,7 +344,7 @@ class HttpCourier:
 
     def _connected(self, endpoint: Endpoint) -> Connections | None:
         """Where a target is reached that opened a connection itself."""
-        return self._connections if endpoint.via is Via.CONNECTED else None
+        return self._connections if endpoint.via is _CONNECTED else None
 
     def _tell(self, call: AdmittedCall, attempt: Attempt, outcome: AttemptOutcome) -> None:
         attempt.told = True
@@ -369,9 +363,21 @@ class HttpCourier:
         return StatusChanged(at=self._clock.now(), state=TaskState.FAILED, failure=error.failure())
 
 
+def _answered(opened: OpenedCall, attempt: Attempt, at: datetime, heard: Heard) -> Delivered:
+    """What came of one try that was answered."""
+    sent = Sent(
+        at=at,
+        agent_id=opened.call.agent.card.id,
+        attempt=attempt.number,
+        remote=heard.remote,
+        waited_ms=opened.waited_ms,
+    )
+    return Delivered(events=(sent, *at_work(opened, at, heard.events)), settled=heard.settled)
+
+
 def _failed_first(opened: OpenedCall, attempt: Attempt, delivered: Delivered) -> bool:
     """Whether a try at a URL failed before the agent said anything but that, so that there may be another."""
-    if attempt.begun or attempt.told or opened.call.endpoint.via is Via.CONNECTED:
+    if attempt.begun or attempt.told or opened.call.endpoint.via is _CONNECTED:
         return False
     return attempt.failed or (attempt.reply is not None and failure_of(delivered) is not None)
 

@@ -10,10 +10,11 @@ from typing import Final
 import msgspec
 
 from dragoman.delivery.flights import Flights
-from dragoman.delivery.over_http import Wire
+from dragoman.delivery.over_http import Wire, told
 from dragoman.dialects.dialect import Dialect, Outgoing
 from dragoman.model.agent import Agent
 from dragoman.model.http import NO_HEADERS, Headers
+from dragoman.net.errors import NetError
 from dragoman.net.tls import ClientIdentity
 
 MOST: Final = 1000
@@ -67,9 +68,10 @@ class Greetings:
         if greeting is None:
             return NO_HEADERS
         while (request := greeting.ask()) is not None:
-            reply = await self._wire.send(
-                request, agent_id=agent.id, deadline=deadline, timeout_ms=outgoing.timeout_ms, identity=identity
-            )
+            try:
+                reply = await self._wire.send(request, deadline=deadline, identity=identity)
+            except NetError as error:
+                raise told(error, agent.id, outgoing.timeout_ms) from error
             if reply.status == UNPROVEN:
                 return NO_HEADERS  # The call itself is refused as well, and there its credential is renewed.
             greeting.hear(reply)

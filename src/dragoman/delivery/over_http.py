@@ -3,7 +3,7 @@
 What the network does is told in the hub's own errors here, and nowhere else.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from typing import Final
 
 from dragoman.dialects.sse import SseEvent, SseParser, is_stream
@@ -45,25 +45,13 @@ class Wire:
         self._client = client
         self._max_answer = max_answer
 
-    async def send(
-        self,
-        request: HttpRequest,
-        *,
-        agent_id: str,
-        deadline: float,
-        timeout_ms: int,
-        identity: ClientIdentity | None = None,
-    ) -> HttpReply:
-        """The agent's reply; `identity` is the client certificate for it.
-
-        Raises AgentUnavailable, AgentTimeout, BadAgentReply.
-        """
-        try:
-            return await self._client.send(
-                request, deadline=deadline, max_body=self._max_answer, follow_slash=True, identity=identity
-            )
-        except NetError as error:
-            raise told(error, agent_id, timeout_ms) from error
+    def send(
+        self, request: HttpRequest, *, deadline: float, identity: ClientIdentity | None = None
+    ) -> Coroutine[None, None, HttpReply]:
+        """The agent's reply; `identity` is the client certificate for it. Raises NetError, which `told` explains."""
+        return self._client.send(
+            request, deadline=deadline, max_body=self._max_answer, follow_slash=True, identity=identity
+        )
 
     async def stream(
         self,
