@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from dragoman.model.call import OpenedCall
 from dragoman.model.events import StatusChanged, TaskEvent
 from dragoman.model.operations import Wait
 from dragoman.model.states import TaskState
+
+_END: Final = Wait.END
+_SUBMITTED: Final = TaskState.SUBMITTED
 
 
 def at_work(opened: OpenedCall, at: datetime, events: Sequence[TaskEvent]) -> Sequence[TaskEvent]:
@@ -15,7 +19,7 @@ def at_work(opened: OpenedCall, at: datetime, events: Sequence[TaskEvent]) -> Se
     Not where somebody waits for nothing but the end, nor where the target says so itself.
     """
     wait = opened.call.operation.wait
-    if opened.task.state is not TaskState.SUBMITTED or wait is Wait.END:
+    if wait is _END or opened.task.state is not _SUBMITTED:
         return events
     first = events[0] if events else None
     says_so = isinstance(first, StatusChanged) and first.state is TaskState.WORKING

@@ -13,6 +13,7 @@ from dragoman.model.task import Task
 
 HINTS: Final = "dragoman"
 MAX_TIMEOUT_MS: Final = 86_400_000
+_NORMAL: Final = Priority.NORMAL
 _PRIORITIES: Final = {priority.name.lower(): priority for priority in Priority} | {"medium": Priority.NORMAL}
 
 
@@ -40,7 +41,7 @@ def hints_of(task: Task, timeout_ms: int) -> JsonObject:
     if timeout_ms:
         hints["timeout_ms"] = timeout_ms
     asked = task.asked
-    if asked.priority is not Priority.NORMAL:
+    if asked.priority is not _NORMAL:
         hints["priority"] = asked.priority.name.lower()
     if asked.parent_id is not None:
         hints["parent"] = asked.parent_id

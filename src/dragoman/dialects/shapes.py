@@ -4,6 +4,7 @@ Agents mix the spellings of versions, leave out ids and times, wrap or do not wr
 a part that cannot be is kept as data, never dropped. Only reading: what the hub emits is strict and stands elsewhere.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
@@ -28,6 +29,7 @@ _WRAPPERS: Final = (
     ("message", "message"),
     ("msg", "message"),
 )
+_DOUBLE: Final = re.compile(rb"\.0[,}\]]")
 EXACT: Final = 2.0**53  # beyond it a double does not tell which integer it was
 _KINDS: Final = frozenset({"task", "message", "status-update", "artifact-update"})
 _STATES: Final = {state.value: state for state in TaskState} | {"cancelled": TaskState.CANCELED}
@@ -64,7 +66,7 @@ def unwrapped(value: JsonObject) -> tuple[str | None, JsonObject]:
 
 def may_hold_doubles(body: bytes) -> bool:
     """Whether a body may hold whole numbers written as doubles (`1.0`), as protobuf agents do."""
-    return b".0," in body or b".0}" in body or b".0]" in body
+    return _DOUBLE.search(body) is not None
 
 
 def whole_numbers(value: Json) -> Json:

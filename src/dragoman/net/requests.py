@@ -18,6 +18,7 @@ OWN_HEADERS: Final = frozenset(
     b"accept-encoding".split()
 )
 _CONTROLS: Final = bytes(byte for byte in range(32) if byte != 9) + b"\x7f"
+_WITHOUT_CONTROLS: Final = bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS))
 _BODILESS: Final = frozenset({"GET", "HEAD", "DELETE"})
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 
@@ -32,10 +33,11 @@ def compose(request: HttpRequest, path: bytes, tail: bytes) -> bytes:
     headers, method, body = request.headers, request.method, request.body
     lines = b""
     if headers:
-        lines = _lines(tuple(headers)) % tuple(headers.values())
-        # No control but the end of each line: whatever else is one came in with a value.
-        if len(lines.translate(None, _CONTROLS)) != len(lines) - 2 * len(headers):
+        values = tuple(headers.values())
+        joined = b"".join(values)
+        if joined.translate(_WITHOUT_CONTROLS) != joined:
             raise NetError(Reach.PROTOCOL)
+        lines = _lines(tuple(headers)) % values
     if body or method not in _BODILESS:
         return b"%b%b%b%bcontent-length: %d\r\n\r\n%b" % (_verb(method), path, tail, lines, len(body), body)
     return b"%b%b%b%b\r\n" % (_verb(method), path, tail, lines)

@@ -32,7 +32,7 @@ def ask_legacy(outgoing: Outgoing) -> HttpRequest | None:
     headers = {**JSON_OR_STREAM, **outgoing.headers}
     params: JsonObject = {"id": task_id}
     if outgoing.verb is Verb.SEND and message is not None:
-        headers |= sent_once(outgoing)
+        headers[b"idempotency-key"] = sent_once(outgoing)
         params |= {
             "sessionId": context_id,
             "message": _message(message),

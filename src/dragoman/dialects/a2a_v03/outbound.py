@@ -37,7 +37,7 @@ def ask_rpc(outgoing: Outgoing) -> HttpRequest | None:
         return None  # `features_of` says why.
     if outgoing.verb in SENDING and outgoing.message is not None:
         params = sent_params(outgoing, outgoing.message)
-        headers |= sent_once(outgoing)
+        headers[b"idempotency-key"] = sent_once(outgoing)
         if asked.extensions:
             headers[b"x-a2a-extensions"] = ",".join(asked.extensions).encode()
     elif task.remote is None or task.remote.task_id is None:

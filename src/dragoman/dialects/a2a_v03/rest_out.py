@@ -49,7 +49,7 @@ def ask_rest(outgoing: Outgoing) -> HttpRequest | None:
     if outgoing.verb in SENDING:
         if outgoing.message is None:
             return None
-        headers |= sent_once(outgoing)
+        headers[b"idempotency-key"] = sent_once(outgoing)
         if asked.extensions:
             headers[b"x-a2a-extensions"] = ",".join(asked.extensions).encode()
         body = _encode(proto_params(sent_params(outgoing, outgoing.message)))

@@ -47,6 +47,10 @@ _METHODS: Final = {
     Verb.GET: "GetTask",
     Verb.CANCEL: "CancelTask",
 }
+_SEND: Final = Verb.SEND
+_SUBSCRIBE: Final = Verb.SUBSCRIBE
+_HTTP: Final = Binding.HTTP
+_NOBODY: Final = Wait.NONE
 _SENDING: Final = frozenset({Verb.SEND, Verb.STREAM})
 _STREAMED: Final = frozenset({Verb.STREAM, Verb.SUBSCRIBE})
 _NO_SUCH: Final = frozenset({404, 405, 501})
@@ -60,12 +64,13 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
     """The request for one verb; without the agent's own task id there is nothing to follow, get or cancel."""
     headers = {**HEADERS, **outgoing.headers}
     sends = outgoing.verb in _SENDING
-    if sends and outgoing.message is not None:
-        asked = outgoing.asked
-        headers |= sent_once(outgoing)
-        if asked.extensions:
-            headers[b"a2a-extensions"] = ",".join(asked.extensions).encode()
-        return _framed(outgoing, _send_params(outgoing, outgoing.message), headers)
+    message = outgoing.message
+    if sends and message is not None:
+        headers[b"idempotency-key"] = sent_once(outgoing)
+        extensions = outgoing.asked.extensions
+        if extensions:
+            headers[b"a2a-extensions"] = ",".join(extensions).encode()
+        return _framed(outgoing, _send_params(outgoing, message), headers)
     remote = outgoing.task.remote
     if sends or remote is None or remote.task_id is None:
         return None
@@ -77,7 +82,7 @@ def hear(outgoing: Outgoing, reply: HttpReply, at: datetime) -> Heard:
 
     So does an agent that has no streams, and what is refused to a subscriber: it says nothing of the task.
     """
-    if outgoing.verb is Verb.SUBSCRIBE:
+    if outgoing.verb is _SUBSCRIBE:
         return _subscribed(outgoing, reply, at)
     if reply.status == 200 and (heard := hear_strict(reply.body, at)) is not None:
         return heard
@@ -150,17 +155,18 @@ def _answered(outgoing: Outgoing, reply: HttpReply, result: Json, at: datetime) 
 
 def _send_params(outgoing: Outgoing, message: Message) -> JsonObject:
     """The request of a send: the caller's message, as one of the agent's own task or context where it has one."""
-    task, asked, remote = outgoing.task, outgoing.asked, outgoing.task.remote
-    context_id = task.context_id if remote is None or remote.context_id is None else remote.context_id
-    task_id = None if remote is None or asked.continues is None else remote.task_id
+    task, asked = outgoing.task, outgoing.asked
+    context_id, task_id, remote = task.context_id, None, task.remote
+    if remote is not None:
+        context_id = context_id if remote.context_id is None else remote.context_id
+        task_id = None if asked.continues is None else remote.task_id
     params: JsonObject = {"message": wire_message(message, context_id, task_id, hints_of(task, outgoing.timeout_ms))}
-    how: JsonObject = {}
-    if asked.accepts:
-        how["acceptedOutputModes"] = asked.accepts
-    if asked.wait is Wait.NONE and outgoing.verb is Verb.SEND:
-        # Nobody waits for this answer, and an id known at once is one that can be cancelled.
-        how["returnImmediately"] = True
-    if how:
+    # Where nobody waits for this answer, an id known at once is one that can be cancelled.
+    at_once = asked.wait is _NOBODY and outgoing.verb is _SEND
+    if asked.accepts or at_once:
+        how: JsonObject = {"acceptedOutputModes": asked.accepts} if asked.accepts else {}
+        if at_once:
+            how["returnImmediately"] = True
         params["configuration"] = how
     if asked.metadata:
         params["metadata"] = asked.metadata
@@ -169,7 +175,7 @@ def _send_params(outgoing: Outgoing, message: Message) -> JsonObject:
 
 def _framed(outgoing: Outgoing, params: JsonObject, headers: Headers) -> HttpRequest:
     endpoint = outgoing.endpoint
-    if endpoint.binding is Binding.HTTP:
+    if endpoint.binding is _HTTP:
         return _by_path(outgoing.verb, endpoint, params, headers)
     if endpoint.tenant is not None:
         params["tenant"] = endpoint.tenant

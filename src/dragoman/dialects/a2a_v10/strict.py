@@ -5,9 +5,10 @@ outcome.
 """
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from dragoman.dialects.dialect import Heard
 from dragoman.dialects.shapes import may_hold_doubles
@@ -23,7 +24,7 @@ class StrictPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fal
     """A text or a data part, and nothing beside it."""
 
     text: str | None = None
-    data: Json = msgspec.UNSET
+    data: Json = UNSET
 
 
 class StrictArtifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -73,6 +74,7 @@ class StrictReply(msgspec.Struct, frozen=True, gc=False):
     error: None = None
 
 
+_COMPLETED: Final = TaskState.COMPLETED
 _decode = msgspec.json.Decoder(StrictReply).decode
 
 
@@ -88,12 +90,10 @@ def hear_strict(body: bytes, at: datetime) -> Heard | None:
     for artifact in task.artifacts:
         parts: list[Part] = []
         for part in artifact.parts:
-            if part.text is not None and part.data is msgspec.UNSET:
-                parts.append(Text(text=part.text))
-            elif part.text is None and part.data is not msgspec.UNSET:
-                parts.append(Data(value=part.data))
-            else:
-                return None
+            text, data = part.text, part.data
+            if (text is None) is (data is UNSET):
+                return None  # both, or neither
+            parts.append(Data(value=data) if text is None else Text(text=text))
         made = Artifact(
             id=artifact.artifactId,
             parts=tuple(parts),
@@ -101,5 +101,5 @@ def hear_strict(body: bytes, at: datetime) -> Heard | None:
             description=artifact.description,
         )
         events.append(ArtifactChunk(at=at, artifact=made))
-    events.append(StatusChanged(at=at, state=TaskState.COMPLETED))
+    events.append(StatusChanged(at=at, state=_COMPLETED))
     return Heard(events=tuple(events), settled=True, remote=Remote(task_id=task.id, context_id=task.contextId))

@@ -171,16 +171,16 @@ CARD: Final = Reader(CardRequest)
 def wire_message(
     message: Message, context_id: str, task_id: str | None = None, hints: JsonObject | None = None
 ) -> JsonObject:
-    """A message, as one of this context and task."""
+    """A message, as one of this context and task; `hints` go along in its metadata."""
+    role = message.role
     shown: JsonObject = {"messageId": message.id, "contextId": context_id}
     if task_id is not None:
         shown["taskId"] = task_id
-    shown["role"] = ROLE_NAMES[message.role]
+    shown["role"] = ROLE_NAMES[role]
     shown["parts"] = wire_parts(message.parts)
-    told = dict(hints) if hints else {}
-    if message.role not in _SPOKEN:
-        told["role"] = message.role.value
-    add_metadata(shown, message.metadata, told)
+    if role not in _SPOKEN:
+        hints = {**(hints or {}), "role": role.value}
+    add_metadata(shown, message.metadata, hints)
     if message.extensions:
         shown["extensions"] = message.extensions
     if message.references:
@@ -190,7 +190,7 @@ def wire_message(
 
 def wire_parts(parts: tuple[Part, ...]) -> list[JsonObject]:
     """Parts; the list is required, so what says nothing says an empty text."""
-    return [wire_part(part) for part in parts] or [{"text": ""}]
+    return list(map(wire_part, parts)) or [{"text": ""}]
 
 
 def wire_part(part: Part) -> JsonObject:
@@ -269,10 +269,10 @@ def account_of(progress: float | None, usage: Usage | None, failure: Failure | N
     return told
 
 
-def add_metadata(shown: JsonObject, metadata: JsonObject | None, told: JsonObject) -> None:
+def add_metadata(shown: JsonObject, metadata: JsonObject | None, told: JsonObject | None) -> None:
     """Put metadata into an object, and beside it what has no field there; nothing where there is neither."""
     if told:
-        shown["metadata"] = {**(metadata or {}), HINTS: told}
+        shown["metadata"] = {**metadata, HINTS: told} if metadata else {HINTS: told}
     elif metadata:
         shown["metadata"] = metadata
 

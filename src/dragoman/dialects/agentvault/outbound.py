@@ -60,7 +60,7 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
         params = {"message": wire_message(message, {**(asked.metadata or {}), **(message.metadata or {}), **about})}
         if asked.continues is not None and known is not None:
             params = {"id": known, **params}
-        headers |= sent_once(outgoing)
+        headers[b"idempotency-key"] = sent_once(outgoing)
     elif known is None or outgoing.verb not in _METHODS:
         return None
     else:

@@ -53,7 +53,7 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
     params: JsonObject
     if outgoing.verb in SENDING and message is not None:
         params = sent_params(outgoing, message)
-        headers |= sent_once(outgoing)
+        headers[b"idempotency-key"] = sent_once(outgoing)
         if message.at is not None:
             params["message"]["timestamp"] = wire_time(message.at)
     elif task.remote is None or task.remote.task_id is None:

@@ -62,14 +62,14 @@ def sent_params(outgoing: Outgoing, message: Message) -> JsonObject:
     return params
 
 
-def sent_once(outgoing: Outgoing) -> Headers:
-    """The key under which a message counts once; one that continues is another than that which began."""
+def sent_once(outgoing: Outgoing) -> bytes:
+    """The idempotency key, under which a message counts once; one that continues is another than that which began."""
     key = outgoing.task.id
     if outgoing.asked.continues is not None and outgoing.message is not None:
         key = outgoing.message.id
-    if not key.isascii() or not key.isprintable() or len(key) > MAX_KEY:
+    if not (key.isascii() and key.isprintable()) or len(key) > MAX_KEY:
         key = uuid_of(key)  # The caller's own id, which is no header as it is.
-    return {b"idempotency-key": key.encode()}
+    return key.encode()
 
 
 def error_of(error: RpcError) -> DragomanError:
