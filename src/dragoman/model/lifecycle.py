@@ -5,6 +5,7 @@ a stream does not rebuild it. `output_of` finds the answer, wherever the agent p
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -24,17 +25,19 @@ from dragoman.model.states import FINAL, INTERRUPTED, MOVES, TaskState
 from dragoman.model.task import Task
 
 RESULT_ARTIFACT = "result"
+COMPLETED: Final = TaskState.COMPLETED  # Bound once: to find it in its class is dear.
 
 
 def legal(state: TaskState, events: Iterable[TaskEvent]) -> list[TaskEvent]:
     """Those of the events that are legal one after the other; what follows an end is dropped."""
     kept: list[TaskEvent] = []
+    moves = MOVES[state]  # none from an end
     for event in events:
         if isinstance(event, StatusChanged):
-            if event.state not in MOVES[state]:
+            if event.state not in moves:
                 continue
-            state = event.state
-        elif state in FINAL:
+            moves = MOVES[event.state]
+        elif not moves:
             continue
         kept.append(event)
     return kept
@@ -42,18 +45,21 @@ def legal(state: TaskState, events: Iterable[TaskEvent]) -> list[TaskEvent]:
 
 def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
     """The task after these (legal) events."""
-    changes: JsonObject = {"last_seq": task.last_seq + len(events), "updated_at": events[-1].at}
-    messages: list[Message] = []
-    artifacts: dict[str, Artifact] | None = None
+    last = events[-1]
+    changes: JsonObject = {"last_seq": task.last_seq + len(events), "updated_at": last.at}
+    state, messages, artifacts = task.state, task.messages, task.artifacts
+    said: list[Message] = []
+    made: dict[str, Artifact] | None = None
     for event in events:
-        if isinstance(event, StatusChanged):
-            _fold_status(changes, event, task.state)
-        elif isinstance(event, ArtifactChunk):
-            if artifacts is None:
-                artifacts = {known.id: known for known in task.artifacts} if task.artifacts else {}
-            made = event.artifact
-            known = artifacts.get(made.id) if event.append else None
-            artifacts[made.id] = made if known is None else _extended(known, made)
+        if isinstance(event, ArtifactChunk):
+            if made is None:
+                made = {known.id: known for known in artifacts} if artifacts else {}
+            piece = event.artifact
+            known = made.get(piece.id) if event.append else None
+            made[piece.id] = piece if known is None else _extended(known, piece)
+        elif isinstance(event, StatusChanged):
+            _fold_status(changes, event, state)
+            state = event.state
         elif isinstance(event, Sent):
             _fold_sent(changes, event, task)
         elif isinstance(event, Watched):
@@ -61,27 +67,17 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
         elif isinstance(event, Logged):
             changes["logged"] = changes.get("logged", task.logged) + 1
         else:
-            messages.append(event.message)
+            said.append(event.message)
             changes["direct"] = event.direct
             changes["answered"] = event.message.role is Role.USER or changes.get("answered", task.answered)
-    # They come in the agent's order: the last has the highest number.
-    changes["heard"] = events[-1].n or changes.get("heard", task.heard)
-    if artifacts is not None:
-        changes["artifacts"] = tuple(artifacts.values())
-    if messages:
-        changes["messages"] = (*task.messages, *messages)
-    get = changes.get
-    if get("state") in FINAL:
-        _fold_end(changes, task, events)
-    if get("state") is TaskState.COMPLETED and "result" not in changes:
-        changes["result"] = lone_object(
-            _answer(
-                direct=get("direct", task.direct),
-                messages=get("messages", task.messages),
-                artifacts=get("artifacts", task.artifacts),
-                words=get("status_message", task.status_message),
-            )
-        )
+    if last.n:
+        changes["heard"] = last.n  # They come in the agent's order: the last has the highest number.
+    if said:
+        messages = changes["messages"] = (*messages, *said)
+    if made is not None:
+        artifacts = changes["artifacts"] = tuple(made.values())
+    if state in FINAL and isinstance(last, StatusChanged):
+        _fold_end(changes, last, task, messages, artifacts)
     return msgspec.structs.replace(task, **changes)
 
 
@@ -93,7 +89,7 @@ def moved_to(task: Task, agent: Agent) -> Task:
 
 def output_of(task: Task) -> tuple[Part, ...]:
     """The answer's parts: from a direct message, the artifacts, the last status message, or the last agent message."""
-    return _answer(direct=task.direct, messages=task.messages, artifacts=task.artifacts, words=task.status_message)
+    return _answer(task.direct, task.messages, task.artifacts, task.status_message)
 
 
 def artifacts_of(task: Task) -> tuple[Artifact, ...]:
@@ -123,33 +119,37 @@ def says_again(task: Task, message: Message | None) -> bool:
 
 def lone_object(parts: tuple[Part, ...]) -> JsonObject | None:
     """The answer itself where it is exactly one JSON object."""
-    if len(parts) == 1 and isinstance(parts[0], Data) and is_object(parts[0].value):
-        return parts[0].value
+    if len(parts) == 1:
+        part = parts[0]
+        if isinstance(part, Data) and is_object(part.value):
+            return part.value
     return None
 
 
 def _answer(
-    *, direct: bool, messages: tuple[Message, ...], artifacts: tuple[Artifact, ...], words: Message | None
+    direct: bool,
+    messages: tuple[Message, ...],
+    artifacts: tuple[Artifact, ...],
+    words: Message | None,
 ) -> tuple[Part, ...]:
     """The first of the places where agents leave their answer that has any content, and only that one."""
     if direct and messages:
         return messages[-1].parts
-    found = tuple([part for artifact in artifacts for part in artifact.parts if not _is_empty(part)])
+    found = _filled(artifacts[0].parts if len(artifacts) == 1 else _all_parts(artifacts))
     if found:
         return found
     if words is not None and words.role is not Role.USER:
-        found = tuple([part for part in words.parts if not _is_empty(part)])
+        found = _filled(words.parts)
         if found:
             return found
     return _last_words(messages)
 
 
 def _fold_status(changes: JsonObject, event: StatusChanged, before: TaskState) -> None:
-    was = changes.get("state", before)
     changes["state"] = event.state
     if event.message is not None:
         changes["status_message"] = event.message
-    elif was in INTERRUPTED and event.state not in INTERRUPTED:
+    elif before in INTERRUPTED and event.state not in INTERRUPTED:
         changes["status_message"] = None  # A question that was answered is no longer what the task says.
     if event.progress is not None:
         changes["progress"] = event.progress
@@ -157,16 +157,20 @@ def _fold_status(changes: JsonObject, event: StatusChanged, before: TaskState) -
         changes["usage"] = event.usage
     if event.result is not None:
         changes["result"] = event.result
-    if event.state in FINAL:
-        changes["ended_at"] = event.at
-        changes["failure"] = event.failure
 
 
-def _fold_end(changes: JsonObject, task: Task, events: Sequence[TaskEvent]) -> None:
-    """An end that says nothing: what was said on the way is over, unless it is the only answer there is."""
-    last = events[-1]
-    if isinstance(last, StatusChanged) and last.message is None and (changes.get("artifacts") or task.artifacts):
+def _fold_end(
+    changes: JsonObject, end: StatusChanged, task: Task, messages: tuple[Message, ...], artifacts: tuple[Artifact, ...]
+) -> None:
+    changes["ended_at"] = end.at
+    if end.failure is not None:
+        changes["failure"] = end.failure
+    if end.message is None and artifacts:
+        # An end that says nothing: what was said on the way is over, unless it is the only answer there is.
         changes["status_message"] = None
+    if end.state is COMPLETED and "result" not in changes:
+        words = changes.get("status_message", task.status_message)
+        changes["result"] = lone_object(_answer(changes.get("direct", task.direct), messages, artifacts, words))
 
 
 def _fold_sent(changes: JsonObject, event: Sent, task: Task) -> None:
@@ -199,12 +203,24 @@ def _is_empty(part: Part) -> bool:
     return isinstance(part, Text) and not part.text
 
 
+def _filled(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Those of the parts that say something; the very same tuple where all do."""
+    for part in parts:
+        if isinstance(part, Text) and not part.text:
+            return tuple([part for part in parts if not _is_empty(part)])
+    return parts
+
+
+def _all_parts(artifacts: tuple[Artifact, ...]) -> tuple[Part, ...]:
+    return tuple([part for artifact in artifacts for part in artifact.parts])
+
+
 def _last_words(messages: tuple[Message, ...]) -> tuple[Part, ...]:
     for message in reversed(messages):
         if message.role is Role.USER:
             return ()
         if message.role is Role.AGENT:
-            found = tuple(part for part in message.parts if not _is_empty(part))
+            found = _filled(message.parts)
             if found:
                 return found
     return ()
