@@ -20,9 +20,10 @@ from dragoman.hub.files import Files
 from dragoman.hub.flow.flow import Flow
 from dragoman.hub.flow.spending import Spending
 from dragoman.hub.parents import Parents
-from dragoman.hub.registry import Registry, in_quarantine
+from dragoman.hub.registry import Registry, in_quarantine, unspoken
 from dragoman.hub.routing import Router
-from dragoman.hub.validate import Compiled, Schemas, filled
+from dragoman.hub.validate import filled
+from dragoman.hub.ways import Way, Ways
 from dragoman.model.agent import Agent, AgentStatus, Endpoint, Skill, Via
 from dragoman.model.call import AdmittedCall, Arrival, Caller, OpenedCall
 from dragoman.model.content import Blob, Data, Message, Role
@@ -47,8 +48,9 @@ from dragoman.model.task import Task
 from dragoman.ports.clock import Clock
 from dragoman.security.signing import SignatureProblem
 
-NO_SCHEMA: Final = Compiled(input=None, output=None, defaults={}, text_only=False)
 ACCEPTED_S: Final = 86_400.0  # a call that nobody waits for has a day, unless it says otherwise
+NOBODY_WAITS: Final = Wait.NONE  # Bound once, like the next: to find a member in its enum is dear.
+ACTIVE: Final = AgentStatus.ACTIVE
 MOST_OTHERS: Final = SHOWN - 1  # agents that are tried after the first; as many as are kept with the call
 
 
@@ -69,7 +71,7 @@ class Admission:
         registry: Registry,
         parents: Parents,
         earlier: Earlier,
-        schemas: Schemas,
+        ways: Ways,
         files: Files,
         flow: Flow,
         spending: Spending,
@@ -83,7 +85,7 @@ class Admission:
         self._registry = registry
         self._parents = parents
         self._earlier = earlier
-        self._schemas = schemas
+        self._ways = ways
         self._files = files
         self._flow = flow
         self._spending = spending
@@ -110,73 +112,69 @@ class Admission:
         continued = None if asked.continues is None else await self._earlier.continued(caller, asked)
         if chosen is None and self._registry.names_only_skill(asked):
             return await self._routed(asking, caller, asked, arrival, first)
-        agent = await self._registry.target(caller, asked.agent if chosen is None else chosen.agent_id, continued)
-        skill = skill_of(agent, asked.skill if continued is None else continued.skill)
-        authorize_call(caller, agent, skill)
-        if self._signed_only or agent.card.signed or (skill is not None and skill.signed):
+        agent = self._registry.target(caller, asked.agent if chosen is None else chosen.agent_id, continued)
+        if not isinstance(agent, Agent):
+            agent = await agent
+        way = self._ways.of(agent, asked.skill if continued is None else continued.skill)
+        authorize_call(caller, agent, way.skill)
+        if self._signed_only or way.signed:
             refuse_unsigned(caller, agent, signed=arrival.signed)
-        endpoint = self._registry.endpoint_of(agent)
-        refuse_unavailable(agent, endpoint, waits=asked.wait is not Wait.NONE)
-        refuse_unfit(agent, skill, endpoint, asked)
+        endpoint = endpoint_for(way, asked)
         if continued is not None and Feature.CONTINUE not in endpoint.features:
             raise NotSupported(f"{agent.id} takes no further messages in a task.", agent_id=agent.id)
-        # Whoever only says that it is the target itself gives itself work; no agent waits for it.
-        asking = asking if caller.agent_id == agent.id else caller
-        # A step stands where the first call stands: the hub between them is no agent.
-        parent = first
-        if first is not None:
-            chain = without_loop(first.chain, agent, self._max_depth)
-        else:
-            if (
-                asking.agent_id is not None
-                or arrival.trace.parent_span_id is not None
-                or asked.parent_id is not None
-                or asked.within is not None
-            ):
-                parent = await self._parents.of(asking, asked, arrival.trace)
-            chain = chain_of(asking, agent, parent, self._max_depth)
-        compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
+        parent, chain = None, ()
+        if (
+            first is not None
+            or caller.agent_id is not None
+            or arrival.trace.parent_span_id is not None
+            or asked.parent_id is not None
+            or asked.within is not None
+        ):
+            parent, chain = await self._behind(asking, caller, asked, arrival, agent, first)
         message = asked.message
         remote: Remote | None = None
         if message.references:
             message = await self._earlier.with_references(caller, message, agent)
         if asked.context_id is not None and continued is None:
             remote = await self._earlier.remote_context(caller, asked.context_id, agent)
-        task_id = arrival.task_id if continued is None else continued.id
-        if not asked.sealed:
-            message = checked(message, endpoint, skill, compiled, self._files.host(caller.tenant, task_id, message.id))
+        if not (way.verbatim or asked.sealed):
+            task_id = arrival.task_id if continued is None else continued.id
+            message = checked(message, way, endpoint, self._files.host(caller.tenant, task_id, message.id))
         if asked.callback is not None and asked.callback.url is not None:
             await self._registry.may_dial(asked.callback.url)
         timeout_s = self._time_for(asked)
-        durable = Feature.REPORTS in endpoint.features or _has_file(asked.message, endpoint)
         if asked.continues is None and (caller.budget is not None or asked.context_id is not None):
             await self._spending.look_up(caller, asked)
             self._spending.refuse(caller, asked)
-        self._flow.admit(
-            caller,
-            agent,
-            asked,
-            arrival.since + timeout_s,
-            endpoint=endpoint,
-            skill=None if skill is None else skill.id,
-            task_id=task_id,
-            durable=durable,
-            step=first is not None,
-        )
-        return AdmittedCall(
+        call = AdmittedCall(
             caller=caller,
             operation=asked,
             agent=agent,
             endpoint=endpoint,
-            skill=skill,
+            skill=way.skill,
             message=message,
-            task=continued or _opening(caller, asked, arrival, agent, skill, parent, chain, timeout_s, remote, chosen),
+            task=continued or _opening(caller, asked, arrival, way, parent, chain, timeout_s, remote, chosen),
             timeout_s=timeout_s,
             deadline=arrival.since + timeout_s,
             signed=arrival.signed,
-            durable=durable,
+            durable=way.reports or (way.fetches and _has_file(asked.message)),
+            compiled=way.compiled,
             others=() if chosen is None else chosen.others,
         )
+        self._flow.admit(call, step=first is not None)
+        return call
+
+    async def _behind(
+        self, asking: Caller, caller: Caller, asked: SendTask, arrival: Arrival, agent: Agent, first: Task | None
+    ) -> tuple[Task | None, tuple[str, ...]]:
+        """The call that a new one belongs to, and the agents that wait for it. Raises CallLoop."""
+        if first is not None:
+            # A step stands where the first call stands: the hub between them is no agent.
+            return first, without_loop(first.chain, agent, self._max_depth)
+        # Whoever only says that it is the target itself gives itself work; no agent waits for it.
+        asking = asking if caller.agent_id == agent.id else caller
+        parent = await self._parents.of(asking, asked, arrival.trace)
+        return parent, chain_of(asking, agent, parent, self._max_depth)
 
     async def _routed(
         self, asking: Caller, caller: Caller, asked: SendTask, arrival: Arrival, first: Task | None
@@ -214,39 +212,31 @@ class Admission:
         for place, agent_id in enumerate(call.others):
             try:
                 agent = await self._registry.resolve(call.caller, agent_id)
-                skill = skill_of(agent, task.skill)
-                authorize_call(call.caller, agent, skill)
-                if agent.card.signed or (skill is not None and skill.signed):
+                way = self._ways.of(agent, task.skill)
+                authorize_call(call.caller, agent, way.skill)
+                if way.signed:
                     refuse_unsigned(call.caller, agent, signed=call.signed)
-                endpoint = self._registry.endpoint_of(agent)
-                refuse_unavailable(agent, endpoint, waits=call.operation.wait is not Wait.NONE)
-                refuse_unfit(agent, skill, endpoint, call.operation)
+                endpoint = endpoint_for(way, call.operation)
                 without_loop(task.chain, agent, self._max_depth)
-                compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
-                host = self._files.host(task.tenant, task.id, call.operation.message.id)
                 message = call.operation.message
-                if not call.operation.sealed:
-                    message = checked(message, endpoint, skill, compiled, host)
-                self._flow.admit(
-                    call.caller,
-                    agent,
-                    call.operation,
-                    call.deadline,
+                if not (way.verbatim or call.operation.sealed):
+                    message = checked(message, way, endpoint, self._files.host(task.tenant, task.id, message.id))
+                moved = msgspec.structs.replace(
+                    call,
+                    agent=agent,
                     endpoint=endpoint,
-                    skill=None if skill is None else skill.id,
-                    task_id=task.id,
-                    durable=call.durable,
-                    step=True,  # Its caller has paid for it already.
+                    skill=way.skill,
+                    message=message,
+                    compiled=way.compiled,
+                    others=call.others[place + 1 :],
                 )
+                self._flow.admit(moved, step=True)  # Its caller has paid for it already.
             except DragomanError:
                 continue
             self._router.keep(call.caller, task.skill or "", call.operation.context_id, agent)
             self._parents.moved(task, agent.id)
             if code == AgentUnavailable.code:
                 self._router.missed(task)
-            moved = msgspec.structs.replace(
-                call, agent=agent, endpoint=endpoint, skill=skill, message=message, others=call.others[place + 1 :]
-            )
             return msgspec.structs.replace(opened, call=moved, attempt=opened.attempt + 1)
         return None
 
@@ -262,50 +252,42 @@ class Admission:
         others = () if task.route is None or task.attempt else task.route.untried()
         if not others or agent.status is not AgentStatus.UNREACHABLE:
             refuse_unavailable(agent, endpoint, waits=False)
-        skill = skill_of(agent, task.skill)
-        compiled = NO_SCHEMA if skill is None else self._schemas.of(agent, skill)
+        way = self._ways.of(agent, task.skill)
         left_s = self._max_timeout_s if left_s is None else left_s
         asked = _last_asked(task)
-        host = self._files.host(task.tenant, task.id, asked.message.id)
+        message = asked.message
+        if not way.verbatim and sealed_part(message.parts) is None:
+            message = checked(message, way, endpoint, self._files.host(task.tenant, task.id, message.id))
         return AdmittedCall(
             caller=caller,
             operation=asked,
             agent=agent,
             endpoint=endpoint,
-            skill=skill,
-            message=asked.message
-            if sealed_part(asked.message.parts) is not None
-            else checked(asked.message, endpoint, skill, compiled, host),
+            skill=way.skill,
+            message=message,
             task=task,
             timeout_s=left_s,
             deadline=self._clock.monotonic() + left_s,
+            compiled=way.compiled,
             others=others,
         )
 
     def _time_for(self, asked: SendTask) -> float:
-        if asked.wait is Wait.NONE:
+        if asked.wait is NOBODY_WAITS:
             return min(asked.timeout_s or ACCEPTED_S, ACCEPTED_S)
         return min(asked.timeout_s or self._timeout_s, self._max_timeout_s)
 
 
-def skill_of(agent: Agent, asked: str | None) -> Skill | None:
-    """The skill that is meant: the one asked for, the agent's default, or its only one.
-
-    Raises SkillNotFound.
-    """
-    skills = agent.card.skills
-    if asked is not None:
-        skill = agent.card.skill(asked)
-        if skill is None:
-            raise SkillNotFound(
-                f"Agent {agent.id} has no skill {asked!r}. It has: {', '.join(each.id for each in skills)}.",
-                skill=asked,
-                supported=[each.id for each in skills],
-            )
-        return skill
-    if agent.card.default_skill is not None:
-        return agent.card.skill(agent.card.default_skill)
-    return skills[0] if len(skills) == 1 else None
+def endpoint_for(way: Way, asked: SendTask) -> Endpoint:
+    """Where the agent takes this call now. Raises AgentUnavailable, and what `refuse_unfit` raises."""
+    agent, endpoint = way.agent, way.endpoint
+    if endpoint is None:
+        raise unspoken(agent)
+    if agent.status is not ACTIVE:
+        refuse_unavailable(agent, endpoint, waits=asked.wait is not NOBODY_WAITS)
+    if way.demanding or asked.sealed:
+        refuse_unfit(agent, way.skill, endpoint, asked)
+    return endpoint
 
 
 def refuse_unavailable(agent: Agent, endpoint: Endpoint, *, waits: bool) -> None:
@@ -341,12 +323,12 @@ def refuse_unsigned(caller: Caller, agent: Agent, *, signed: bool) -> None:
         raise SignatureRequired(reason=SignatureProblem.MISSING.value, agent_id=agent.id)
 
 
-def checked(message: Message, endpoint: Endpoint, skill: Skill | None, compiled: Compiled, host: Host) -> Message:
+def checked(message: Message, way: Way, endpoint: Endpoint, host: Host) -> Message:
     """The message as it will be sent: its input valid, complete, and in a form the target takes.
 
     Raises InputRefused naming each failing path, ContentRefused.
     """
-    parts = message.parts
+    parts, skill, compiled = message.parts, way.skill, way.compiled
     takes_parts = Feature.PARTS in endpoint.features
     # Words and files that the target takes as they are need no object, so no schema speaks of them.
     if compiled.input is not None and skill is not None and not (takes_parts and lone_object(parts) is None):
@@ -380,14 +362,8 @@ def _refuse_unreadable(agent: Agent, message: Message) -> None:
         )
 
 
-def _has_file(message: Message, endpoint: Endpoint) -> bool:
-    """Whether the target will have to fetch a file from the hub."""
-    features = endpoint.features
-    return (
-        Feature.PARTS in features
-        and Feature.INLINE not in features
-        and any(isinstance(part, Blob) for part in message.parts)
-    )
+def _has_file(message: Message) -> bool:
+    return any(isinstance(part, Blob) for part in message.parts)
 
 
 def _last_asked(task: Task) -> SendTask:
@@ -403,21 +379,20 @@ def _opening(
     caller: Caller,
     asked: SendTask,
     arrival: Arrival,
-    agent: Agent,
-    skill: Skill | None,
+    way: Way,
     parent: Task | None,
     chain: tuple[str, ...],
     timeout_s: float,
     remote: Remote | None,
     chosen: Chosen | None,
 ) -> Task:
-    at = arrival.at
-    return Task(
+    at, card, skill = arrival.at, way.agent.card, way.skill
+    task = Task(
         id=arrival.task_id,
         tenant=caller.tenant,
         caller_id=caller.id,
-        agent_id=agent.id,
-        agent_version=agent.card.version,
+        agent_id=card.id,
+        agent_version=card.version,
         dialect=arrival.dialect,
         # A UUID: there are agents that take no other name for a conversation.
         context_id=asked.context_id or uuid_at(at, arrival.trace.span_id),
@@ -428,9 +403,11 @@ def _opening(
         skill=skill.id if skill else asked.skill,
         deadline=at + timedelta(seconds=timeout_s),
         parent_id=asked.parent_id if parent is None else parent.id,
-        chain=chain,
-        callbacks=(asked.callback,) if asked.callback is not None else (),
-        remote=remote,
         last_seq=1,
-        route=None if chosen is None else chosen.route,
     )
+    callbacks = () if asked.callback is None else (asked.callback,)
+    if chain or callbacks or remote is not None or chosen is not None:
+        # Apart: a call with more than fifteen names builds a dictionary of them first.
+        route = None if chosen is None else chosen.route
+        task = msgspec.structs.replace(task, chain=chain, callbacks=callbacks, remote=remote, route=route)
+    return task

@@ -16,9 +16,9 @@ from dragoman.hub.flow.gate import waited
 from dragoman.hub.flow.queue import Permit, give_back, kept_to_the_end
 from dragoman.hub.follow import until_settled
 from dragoman.hub.tasks import TaskBook
-from dragoman.hub.validate import Compiled, Schemas
 from dragoman.model.agent import Agent
 from dragoman.model.call import Before, OpenedCall
+from dragoman.model.compiled import NO_SCHEMA, Compiled
 from dragoman.model.content import Text
 from dragoman.model.errors import AgentError, DragomanError, Failure
 from dragoman.model.events import Sent, StatusChanged
@@ -50,7 +50,6 @@ class Carrier:
         *,
         courier: Courier,
         tasks: TaskBook,
-        schemas: Schemas,
         store: Tasks,
         bus: Bus,
         clock: Clock,
@@ -63,7 +62,6 @@ class Carrier:
     ) -> None:
         self._courier = courier
         self._tasks = tasks
-        self._schemas = schemas
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -86,7 +84,7 @@ class Carrier:
         `begins`: that it is worked on is noted when it is its turn, before it is sent.
         """
         call, task = opened.call, opened.task
-        compiled = None if call.skill is None else self._schemas.of(call.agent, call.skill)
+        compiled = call.compiled
         # A further message for a call that is under way goes with that one's permit.
         entered = None if task.id in self._carrying else self._flow.enter(opened, sent=was_sent)
         permit, waiting = (entered, None) if isinstance(entered, Permit) else (None, entered)
@@ -152,7 +150,7 @@ class Carrier:
 
     async def give_up(self, task: Task, failure: Failure) -> None:
         """End a call that is not carried on, and note it like any other."""
-        task = await self._fail(task, failure, None)
+        task = await self._fail(task, failure, NO_SCHEMA)
         if task.ended:
             self._ended(task)
 
@@ -177,7 +175,7 @@ class Carrier:
             self._waiting.discard(task_id)
         return permit, waited(opened, self._clock.monotonic() - since)
 
-    async def _elsewhere(self, opened: OpenedCall, task: Task, unsent: Delivered, compiled: Compiled | None) -> Task:
+    async def _elsewhere(self, opened: OpenedCall, task: Task, unsent: Delivered, compiled: Compiled) -> Task:
         """The task at its end, carried by the next agent that can take it; nothing of it reached this one.
 
         That this one was tried is on disk before the next is.
@@ -202,7 +200,7 @@ class Carrier:
         return await self.carry(msgspec.structs.replace(moved, task=task))
 
     async def _streamed(
-        self, opened: OpenedCall, task: Task, compiled: Compiled | None
+        self, opened: OpenedCall, task: Task, compiled: Compiled
     ) -> tuple[Task, bool, Delivered | None]:
         """The task after all that its target told in one stream, and whether it is settled; or that nothing was sent.
 
@@ -221,7 +219,7 @@ class Carrier:
                     break
         return task, settled, None
 
-    async def _followed(self, opened: OpenedCall, task: Task, compiled: Compiled | None) -> Task:
+    async def _followed(self, opened: OpenedCall, task: Task, compiled: Compiled) -> Task:
         """The task once it is settled: by asking after it, or by what its target reports."""
         call = opened.call
         features = call.endpoint.features
@@ -242,7 +240,7 @@ class Carrier:
                     break
         return task
 
-    async def _refuse_question(self, task: Task, agent: Agent, compiled: Compiled | None) -> Task:
+    async def _refuse_question(self, task: Task, agent: Agent, compiled: Compiled) -> Task:
         """Nobody can answer the target: its task is cancelled there, and the caller is told what it wanted."""
         said = task.status_message.parts if task.status_message is not None else ()
         question = "".join(part.text for part in said if isinstance(part, Text))
@@ -251,7 +249,7 @@ class Carrier:
         error = AgentError(question or "The agent needs more input.", reason=reason, question=question or None)
         return await self._fail(task, error.failure(), compiled)
 
-    async def _fail(self, task: Task, failure: Failure, compiled: Compiled | None) -> Task:
+    async def _fail(self, task: Task, failure: Failure, compiled: Compiled) -> Task:
         ended = StatusChanged(at=self._clock.now(), state=TaskState.FAILED, failure=failure)
         return await self._tasks.record(task, (ended,), compiled)
 

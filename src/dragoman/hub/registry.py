@@ -4,7 +4,7 @@ A call never reads an agent from the store twice: what was resolved is cached un
 Does not take agents in (`intake.py`), nor choose one by its skill (`routing.py`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -78,11 +78,16 @@ class Registry:
             agent = await self._load(caller.tenant, name)
         return agent
 
-    async def target(self, caller: Caller, name: str | None, continued: Task | None) -> Agent:
+    def target(self, caller: Caller, name: str | None, continued: Task | None) -> Agent | Awaitable[Agent]:
         """The agent that a call goes to: the one named, the one that has the task, or the only one that there is.
 
-        Raises AgentNotFound, TaskNotFound, BadParams where nothing says which.
+        At hand, or to be awaited: that raises AgentNotFound, TaskNotFound, BadParams where nothing says which.
         """
+        if name is None or continued is not None or name == self._hub_uuid:
+            return self._meant(caller, name, continued)
+        return self._cache.get((caller.tenant, name)) or self._load(caller.tenant, name)
+
+    async def _meant(self, caller: Caller, name: str | None, continued: Task | None) -> Agent:
         named = None if name is None or self.is_hub(name) else await self.resolve(caller, name)
         if continued is not None:
             if named is not None and named.id != continued.agent_id:
@@ -94,7 +99,7 @@ class Registry:
             return await self.resolve(caller, self._default_agent)
         page = await self._store.search(self._scope(caller), Discover(limit=2))
         if len(page.agents) == 1:
-            return page.agents[0]
+            return await self.resolve(caller, page.agents[0].id)
         raise BadParams("Nothing says which agent is meant: post to /agents/{id}/, or name an agent or a skill.")
 
     async def speaking(self, caller: Caller, sender: str, *, registered: bool) -> Caller:
@@ -142,7 +147,7 @@ class Registry:
         for endpoint in agent.card.endpoints:
             if self.can_call(endpoint):
                 return endpoint
-        raise AgentUnavailable(f"{agent.id} has no endpoint that this hub can call.", agent_id=agent.id)
+        raise unspoken(agent)
 
     async def discover(self, caller: Caller, asked: Discover) -> AgentPage:
         """A page of the agents this caller may see. Raises NotAuthenticated, BadParams."""
@@ -262,6 +267,11 @@ class Registry:
     def _scope(self, caller: Caller) -> Scope:
         tenant = DEFAULT_TENANT if caller.anonymous else caller.tenant
         return Scope(tenant=tenant, principal=None if caller.admin else caller.id)
+
+
+def unspoken(agent: Agent) -> AgentUnavailable:
+    """The refusal of calls to an agent that this hub cannot speak to."""
+    return AgentUnavailable(f"{agent.id} has no endpoint that this hub can call.", agent_id=agent.id)
 
 
 def in_quarantine(agent: Agent) -> str:

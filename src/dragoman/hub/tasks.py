@@ -17,9 +17,9 @@ from dragoman.hub.grants import grant
 from dragoman.hub.owed import owed
 from dragoman.hub.parents import LiveCalls
 from dragoman.hub.time_left import TimeLeft
-from dragoman.hub.validate import Compiled
 from dragoman.model.call import AdmittedCall, Caller, OpenedCall
 from dragoman.model.callbacks import Callback, Tells
+from dragoman.model.compiled import NO_SCHEMA, Compiled
 from dragoman.model.errors import BadAgentReply, IdempotencyConflict, RateLimited, TaskFinished, TaskNotFound
 from dragoman.model.events import Logged, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.lifecycle import fold, legal, output_of
@@ -129,7 +129,7 @@ class TaskBook:
         return OpenedCall(call=call, task=task)
 
     async def record(
-        self, task: Task, events: Sequence[TaskEvent], compiled: Compiled | None = None, once: Once | None = None
+        self, task: Task, events: Sequence[TaskEvent], compiled: Compiled = NO_SCHEMA, once: Once | None = None
     ) -> Task:
         """The task with these events, once they are on disk; what is no longer legal is left out."""
         while True:
@@ -139,9 +139,8 @@ class TaskBook:
             grown = fold(task, kept)
             if grown.state is TaskState.COMPLETED:
                 grown, kept = _judged(task, grown, kept, compiled)
-            pricing = None if compiled is None else compiled.pricing
-            if pricing is not None or (grown.usage is not None and grown.usage.refused):
-                grown, kept = accounted(task, grown, kept, pricing)
+            if compiled.pricing is not None or (grown.usage is not None and grown.usage.refused):
+                grown, kept = accounted(task, grown, kept, compiled.pricing)
             jobs = _callbacks(grown, kept, task.last_seq) if grown.callbacks else ()
             raced = await self._store.append(
                 Growth(task=grown, after=task.last_seq, events=tuple(kept), jobs=jobs, once=once)
@@ -302,16 +301,16 @@ def _tells(tells: Tells, event: TaskEvent) -> bool:
     return tells is Tells.EVENTS and not isinstance(event, Sent | Watched | Logged)
 
 
-def _judged(task: Task, grown: Task, kept: list[TaskEvent], compiled: Compiled | None) -> tuple[Task, list[TaskEvent]]:
+def _judged(task: Task, grown: Task, kept: list[TaskEvent], compiled: Compiled) -> tuple[Task, list[TaskEvent]]:
     """A completed task with its answer as one object, or failed where the answer breaks the skill's own schema."""
     result = grown.result
     shaped = result is None
     if shaped:
-        result = answer_object(output_of(grown), None if compiled is None else compiled.output_schema)
+        result = answer_object(output_of(grown), compiled.output_schema)
     last = kept[-1]
     if not isinstance(last, StatusChanged):
         return grown, kept
-    if compiled is not None and compiled.output is not None:
+    if compiled.output is not None:
         errors = compiled.output(result)
         if errors:
             shown = "; ".join(f"{error['path']}: {error['message']}" for error in errors[:3])

@@ -10,25 +10,15 @@ import jsonschema_rs
 import msgspec
 
 from dragoman.model.agent import Agent, AgentCard, Skill
+from dragoman.model.compiled import Compiled
 from dragoman.model.errors import BadParams
 from dragoman.model.json import Json, JsonObject, is_deeper, is_object
-from dragoman.model.usage import Pricing, pricing_of
+from dragoman.model.usage import pricing_of
 
 MAX_SCHEMA_BYTES: Final = 64 * 1024
 MAX_SCHEMA_DEPTH: Final = 32
 MAX_SHOWN: Final = 20
 MAX_COMPILED: Final = 10_000
-
-
-class Compiled(msgspec.Struct, frozen=True, kw_only=True):
-    """What is needed to check calls of one skill; `text_only`: the agent takes no JSON."""
-
-    input: Callable[[Json], list[JsonObject]] | None
-    output: Callable[[Json], list[JsonObject]] | None
-    defaults: JsonObject
-    text_only: bool
-    output_schema: JsonObject | None = None
-    pricing: Pricing | None = None
 
 
 class Schemas:
@@ -63,7 +53,7 @@ def compile_skill(card: AgentCard, skill: Skill) -> Compiled:
 
 
 def _unnamed(card: AgentCard) -> Compiled:
-    return Compiled(input=None, output=None, defaults={}, text_only=False, pricing=pricing_of(card))
+    return Compiled(pricing=pricing_of(card))
 
 
 def filled(value: JsonObject, defaults: JsonObject) -> JsonObject:

@@ -10,6 +10,7 @@ import msgspec
 
 from dragoman.model.agent import Agent, Endpoint, RateLimits, Skill
 from dragoman.model.budget import Budget
+from dragoman.model.compiled import NO_SCHEMA, Compiled
 from dragoman.model.content import Message
 from dragoman.model.operations import SendTask
 from dragoman.model.task import Task, Trace
@@ -62,6 +63,7 @@ class AdmittedCall(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float  # monotonic
     signed: bool = False  # the request that made it was
     durable: bool = False  # somebody else may need the task as soon as it is sent: it must be on disk before
+    compiled: Compiled = NO_SCHEMA  # its skill's
     others: tuple[str, ...] = ()  # agents that could take it where this one cannot be reached, best first
 
 

@@ -47,7 +47,8 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
     """The task after these (legal) events."""
     last = events[-1]
     changes: JsonObject = {"last_seq": task.last_seq + len(events), "updated_at": last.at}
-    state, messages, artifacts = task.state, task.messages, task.artifacts
+    messages, artifacts = task.messages, task.artifacts
+    status: StatusChanged | None = None
     said: list[Message] = []
     made: dict[str, Artifact] | None = None
     for event in events:
@@ -58,8 +59,8 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
             known = made.get(piece.id) if event.append else None
             made[piece.id] = piece if known is None else _extended(known, piece)
         elif isinstance(event, StatusChanged):
-            _fold_status(changes, event, state)
-            state = event.state
+            _fold_status(changes, event, task.state if status is None else status.state)
+            status = event
         elif isinstance(event, Sent):
             _fold_sent(changes, event, task)
         elif isinstance(event, Watched):
@@ -76,8 +77,8 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
         messages = changes["messages"] = (*messages, *said)
     if made is not None:
         artifacts = changes["artifacts"] = tuple(made.values())
-    if state in FINAL and isinstance(last, StatusChanged):
-        _fold_end(changes, last, task, messages, artifacts)
+    if status is not None and status.state in FINAL:
+        _fold_end(changes, status, task, messages, artifacts)
     return msgspec.structs.replace(task, **changes)
 
 

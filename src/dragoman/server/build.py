@@ -64,6 +64,7 @@ from dragoman.hub.tasks import TaskBook
 from dragoman.hub.traces import Traces
 from dragoman.hub.validate import Schemas
 from dragoman.hub.watching import Watching
+from dragoman.hub.ways import Ways
 from dragoman.hub.worker import Worker
 from dragoman.hub.workflow import AT_ONCE, Workflows
 from dragoman.model.circuit import Circuit
@@ -300,7 +301,7 @@ async def build(
         router=router,
         parents=Parents(live=tasks.live, store=store, resolve=registry.resolve),
         earlier=earlier,
-        schemas=schemas,
+        ways=Ways(schemas=schemas, can_call=registry.can_call),
         files=hosting,
         flow=flow,
         spending=spending,
@@ -334,7 +335,6 @@ async def build(
     carrier = Carrier(
         courier=courier,
         tasks=tasks,
-        schemas=schemas,
         store=store,
         bus=bus,
         clock=clock,

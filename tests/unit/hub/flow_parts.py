@@ -83,12 +83,4 @@ class World:
 
     def admit(self, call: AdmittedCall) -> None:
         """Let it in, or raise."""
-        self.flow.admit(
-            call.caller,
-            call.agent,
-            call.operation,
-            call.deadline,
-            endpoint=call.endpoint,
-            skill=None,
-            task_id=call.task.id,
-        )
+        self.flow.admit(call)

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.hub.validate import Compiled, compile_skill, filled
+from dragoman.hub.validate import compile_skill, filled
 from dragoman.model.agent import AgentCard, Skill
+from dragoman.model.compiled import Compiled
 from dragoman.model.errors import BadParams
 
 CARD = AgentCard(id="a", name="a")

@@ -14,7 +14,7 @@ import msgspec
 from dragoman.hub.flow.limits import rate_limited
 from dragoman.hub.flow.queue import Permit, Places, Target
 from dragoman.model.agent import Agent, Endpoint, Via
-from dragoman.model.call import AdmittedCall, Caller, OpenedCall
+from dragoman.model.call import AdmittedCall, OpenedCall
 from dragoman.model.errors import RateLimited
 from dragoman.model.operations import SendTask, Wait
 from dragoman.model.rank import rank
@@ -51,35 +51,36 @@ class Gate:
         waiting = 0 if target is None else target.waiting
         return waiting, agent.limits.concurrent_requests or self._per_agent
 
-    def refuse(
-        self, caller: Caller, agent: Agent, endpoint: Endpoint, asked: SendTask, deadline: float, skill: str | None
-    ) -> None:
+    def refuse(self, call: AdmittedCall) -> None:
         """Raise RateLimited where a call would find no place to wait, or could not begin before its deadline."""
-        target = self._targets.get(agent.uuid)
-        if target is None or (target.running < target.most and not self._placed):
-            return
-        most = self._most(agent, endpoint)
+        target = self._targets.get(call.agent.uuid)
+        if target is not None and (self._placed or target.running >= target.most):
+            self._refuse(call, target)
+
+    def _refuse(self, call: AdmittedCall, target: Target) -> None:
+        caller, agent, asked = call.caller, call.agent, call.operation
+        most = self._most(agent, call.endpoint)
         if most is None:
             return
         spare = max(0, most - target.running)
         accepted = asked.wait is Wait.NONE
         if _places(target, asked).full(None if caller.admin else caller.id, spare):
-            wait_s = self._wait_s(caller, agent, skill, target.waiting, most)
+            wait_s = self._wait_s(call, target.waiting, most)
             raise self._busy(agent, most, wait_s, "Too many calls wait for {}.")
         if spare or accepted:
             return
         ahead = target.before(rank(asked.priority, self._clock.now()))
-        wait_s = self._wait_s(caller, agent, skill, ahead, most)
-        if wait_s and self._clock.monotonic() + wait_s > deadline:
+        wait_s = self._wait_s(call, ahead, most)
+        if wait_s and self._clock.monotonic() + wait_s > call.deadline:
             raise self._busy(agent, most, wait_s, "Others wait for {}, it could not begin this call in time.")
 
-    def reserve(self, caller: Caller, agent: Agent, endpoint: Endpoint, asked: SendTask, task_id: str) -> None:
+    def reserve(self, call: AdmittedCall) -> None:
         """Keep a place for a call that has to be on disk before it comes."""
-        if self._most(agent, endpoint) is None:
+        if self._most(call.agent, call.endpoint) is None:
             return
-        target = self._target(agent)
-        _places(target, asked).take(task_id, caller.id)
-        self._placed[task_id] = target
+        target = self._target(call.agent)
+        _places(target, call.operation).take(call.task.id, call.caller.id)
+        self._placed[call.task.id] = target
 
     def leave(self, task_id: str) -> None:
         """A call needs the place no more that was kept for it."""
@@ -88,9 +89,13 @@ class Gate:
             target.accepted.leave(task_id)
             target.waited_for.leave(task_id)
 
-    def enter(self, opened: OpenedCall, *, sent: bool) -> Permit | Awaitable[Permit] | None:
-        """A permit: now, when it is the call's turn, or none where none is needed. See `Flow.enter`."""
-        call, task = opened.call, opened.task
+    def enter(self, opened: OpenedCall, *, sent: bool = False) -> Permit | Awaitable[Permit] | None:
+        """A permit of the target for a call that is about to be sent: now, when it is its turn, or none is needed.
+
+        `sent`: the target has the call already, and it counts whether there is room or not. Whoever waits gets
+        AgentTimeout at the call's deadline.
+        """
+        call = opened.call
         agent = call.agent
         own = agent.limits.concurrent_requests
         if own is None and (sent or call.endpoint.via is Via.CONNECTED):
@@ -103,7 +108,7 @@ class Gate:
         elif not target.take():
             return self._queued(opened, target)
         if self._placed:
-            self.leave(task.id)
+            self.leave(opened.task.id)
         return target
 
     async def aside(self, call: AdmittedCall, seconds: float) -> None:
@@ -151,9 +156,10 @@ class Gate:
         made = self._targets[agent.uuid] = Target(agent.id, self._clock)
         return made
 
-    def _wait_s(self, caller: Caller, agent: Agent, skill: str | None, ahead: int, most: int) -> float:
+    def _wait_s(self, call: AdmittedCall, ahead: int, most: int) -> float:
         """How long a call will wait, by how long those before it will take; 0 where that is not known."""
-        usual_ms = self._usual_ms(caller.tenant, agent.id, skill)
+        skill = None if call.skill is None else call.skill.id
+        usual_ms = self._usual_ms(call.caller.tenant, call.agent.id, skill)
         return 0.0 if usual_ms is None else usual_ms / 1000 * ahead / most
 
     def _busy(self, agent: Agent, most: int, ahead_s: float, said: str) -> RateLimited:

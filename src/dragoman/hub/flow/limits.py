@@ -27,7 +27,7 @@ PERIODS: Final[Mapping[str, tuple[str, int]]] = {
 class Meter:
     """One limit of one name: so many in each period."""
 
-    __slots__ = ("_share_ns", "_spare_ns", "_whole_at_ns", "allowed", "kind", "limit")
+    __slots__ = ("_share_ns", "_spare_ns", "allowed", "kind", "limit", "passes_at_ns")
 
     def __init__(self, kind: str, limit: str, allowed: int) -> None:
         self.kind: Final = kind  # of what it is a limit
@@ -35,25 +35,24 @@ class Meter:
         self.allowed: Final = allowed
         self._share_ns = -(-PERIODS[limit][1] // allowed)
         self._spare_ns = self._share_ns * (allowed - 1)
-        self._whole_at_ns = 0
+        self.passes_at_ns = -self._spare_ns  # from when the next one passes; the whole limit is there `_spare_ns` later
 
     def wait_ns(self, now_ns: int) -> int:
         """How long until the next one passes; 0: now."""
-        wait_ns = self._whole_at_ns - now_ns - self._spare_ns
-        return wait_ns if wait_ns > 0 else 0
+        return max(0, self.passes_at_ns - now_ns)
 
     def take(self, now_ns: int) -> None:
         """Count one that passes."""
-        whole_at_ns = self._whole_at_ns
-        self._whole_at_ns = (whole_at_ns if whole_at_ns > now_ns else now_ns) + self._share_ns
+        whole_ns, at_ns = now_ns - self._spare_ns, self.passes_at_ns
+        self.passes_at_ns = (at_ns if at_ns > whole_ns else whole_ns) + self._share_ns
 
     def give_back(self, now_ns: int, since_ns: int) -> None:
         """One that was taken since then did not count: what of its share has not come back by itself, does now."""
-        self._whole_at_ns -= max(0, self._share_ns - max(0, now_ns - since_ns))
+        self.passes_at_ns -= max(0, self._share_ns - max(0, now_ns - since_ns))
 
     def whole_in_ns(self, now_ns: int) -> int:
         """How long until the whole limit is there again."""
-        return max(0, self._whole_at_ns - now_ns)
+        return max(0, self.passes_at_ns + self._spare_ns - now_ns)
 
 
 @final
@@ -116,24 +115,19 @@ class Limits:
 
     def take(self, caller: Caller | None, agent: Agent | None, task_id: str) -> None:
         """Count a call for its caller, its agent, or both. Raises RateLimited; then nothing was counted."""
-        now_ns = self._now_ns()
+        now_ns = round(self._clock.monotonic() * SECOND)
         meters = self._meters(caller, agent, now_ns)
-        longest, refusal = 0, None
         for meter in meters:
-            wait_ns = meter.wait_ns(now_ns)
-            if wait_ns > longest:
-                longest, refusal = wait_ns, meter
-        if refusal is not None:
-            whole_in_ns = refusal.whole_in_ns(now_ns)
-            raise self._refusal(refusal.kind, refusal.limit, refusal.allowed, longest, whole_in_ns)
-        if caller is not None and self._is_limited(caller):
+            if meter.passes_at_ns > now_ns:
+                raise self._over(meters, now_ns)
+        if caller is not None and (caller.limits is not None or self._tenants is not None):
             self._hold(caller, task_id)
         for meter in meters:
             meter.take(now_ns)
 
     def give_back(self, caller: Caller | None, agent: Agent | None, *, since: float) -> None:
         """A call that was counted since then came to nothing."""
-        now_ns, since_ns = self._now_ns(), round(since * SECOND)
+        now_ns, since_ns = round(self._clock.monotonic() * SECOND), round(since * SECOND)
         for meter in self._meters(caller, agent, now_ns):
             meter.give_back(now_ns, since_ns)
 
@@ -147,13 +141,10 @@ class Limits:
     def _meters(self, caller: Caller | None, agent: Agent | None, now_ns: int) -> tuple[Meter, ...]:
         """The meters that a call has to pass."""
         meters = () if agent is None else self._by_agent.of(agent.uuid, agent.limits, now_ns)
-        if caller is not None and self._is_limited(caller):
+        if caller is not None and (caller.limits is not None or self._tenants is not None):
             for scope, name, limits in self._of(caller):
                 meters += scope.of(name, limits, now_ns)
         return meters
-
-    def _is_limited(self, caller: Caller) -> bool:
-        return caller.limits is not None or self._tenants is not None
 
     def _of(self, caller: Caller) -> list[tuple[Meters, str, RateLimits]]:
         """The limits of who calls."""
@@ -181,6 +172,12 @@ class Limits:
         if held:
             self._held[task_id] = held
 
+    def _over(self, meters: tuple[Meter, ...], now_ns: int) -> RateLimited:
+        """The refusal by the meter that lets the next one pass last."""
+        last = max(meters, key=lambda meter: meter.passes_at_ns)
+        wait_ns, whole_in_ns = last.wait_ns(now_ns), last.whole_in_ns(now_ns)
+        return self._refusal(last.kind, last.limit, last.allowed, wait_ns, whole_in_ns)
+
     def _refusal(self, kind: str, limit: str, allowed: int, wait_ns: int, whole_in_ns: int) -> RateLimited:
         per = PERIODS[limit][0] if limit in PERIODS else "at once"
         return rate_limited(
@@ -191,9 +188,6 @@ class Limits:
             wait_s=_seconds(wait_ns),
             reset=round(self._clock.now().timestamp()) + _seconds(whole_in_ns),
         )
-
-    def _now_ns(self) -> int:
-        return round(self._clock.monotonic() * SECOND)
 
 
 _OF: Final[Mapping[str, str]] = {"agent": "", "key": " with this key", "tenant": " in this tenant"}
