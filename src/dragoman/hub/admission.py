@@ -24,7 +24,7 @@ from dragoman.hub.registry import Registry, in_quarantine, unspoken
 from dragoman.hub.routing import Router
 from dragoman.hub.validate import filled
 from dragoman.hub.ways import Way, Ways
-from dragoman.model.agent import Agent, AgentStatus, Endpoint, Skill, Via
+from dragoman.model.agent import ACTIVE, Agent, AgentStatus, Endpoint, Skill, Via
 from dragoman.model.call import AdmittedCall, Arrival, Caller, OpenedCall
 from dragoman.model.content import Blob, Data, Message, Role
 from dragoman.model.errors import (
@@ -41,7 +41,7 @@ from dragoman.model.events import Remote
 from dragoman.model.fit import Feature, Host, fit_parts
 from dragoman.model.lifecycle import history_of, lone_object
 from dragoman.model.objects import PARTS, input_object
-from dragoman.model.operations import SendTask, Wait
+from dragoman.model.operations import ACCEPTED, SendTask
 from dragoman.model.route import SHOWN, Route
 from dragoman.model.sealed import MEMBER, header_of, sealed_part, sealing_keys
 from dragoman.model.task import Task
@@ -49,8 +49,6 @@ from dragoman.ports.clock import Clock
 from dragoman.security.signing import SignatureProblem
 
 ACCEPTED_S: Final = 86_400.0  # a call that nobody waits for has a day, unless it says otherwise
-NOBODY_WAITS: Final = Wait.NONE  # Bound once, like the next: to find a member in its enum is dear.
-ACTIVE: Final = AgentStatus.ACTIVE
 MOST_OTHERS: Final = SHOWN - 1  # agents that are tried after the first; as many as are kept with the call
 
 
@@ -273,7 +271,7 @@ class Admission:
         )
 
     def _time_for(self, asked: SendTask) -> float:
-        if asked.wait is NOBODY_WAITS:
+        if asked.wait is ACCEPTED:
             return min(asked.timeout_s or ACCEPTED_S, ACCEPTED_S)
         return min(asked.timeout_s or self._timeout_s, self._max_timeout_s)
 
@@ -284,7 +282,7 @@ def endpoint_for(way: Way, asked: SendTask) -> Endpoint:
     if endpoint is None:
         raise unspoken(agent)
     if agent.status is not ACTIVE:
-        refuse_unavailable(agent, endpoint, waits=asked.wait is not NOBODY_WAITS)
+        refuse_unavailable(agent, endpoint, waits=asked.wait is not ACCEPTED)
     if way.demanding or asked.sealed:
         refuse_unfit(agent, way.skill, endpoint, asked)
     return endpoint
@@ -299,7 +297,7 @@ def refuse_unavailable(agent: Agent, endpoint: Endpoint, *, waits: bool) -> None
         return
     if agent.status is AgentStatus.QUARANTINED:
         raise AgentUnavailable(in_quarantine(agent), reason="quarantined", agent_id=agent.id)
-    if agent.status is not AgentStatus.ACTIVE:
+    if agent.status is not ACTIVE:
         raise AgentUnavailable(f"Agent {agent.id} is {agent.status}.", retry_after_s=30, agent_id=agent.id)
 
 

@@ -131,7 +131,8 @@ class Carrier:
         finally:
             self._carrying.pop(task.id, None)
             IN_CALL.set(None)
-            give_back(permit)
+            if permit is not None:
+                permit.give_back()
         self._carried(task, call.agent, reached=reached)
         return task
 

@@ -59,33 +59,33 @@ class LiveCalls:
             self.drop(task.id)
         self._by_id[task.id] = task
         if len(self._spans) < self._most:
-            trace, places = task.trace, self._places
+            tenant, agent_id, trace, places = task.tenant, task.agent_id, task.trace, self._places
             self._spans[trace.span_id] = task
-            place = (task.tenant, task.agent_id, trace.trace_id)
+            place = (tenant, agent_id, trace.trace_id)
             if places.setdefault(place, task) is not task:
                 self._put(place, task)
-            place = (task.tenant, task.agent_id, task.context_id)
+            place = (tenant, agent_id, task.context_id)
             if places.setdefault(place, task) is not task:
                 self._put(place, task)
             if task.remote is not None and task.remote.context_id is not None:
-                self._put((task.tenant, task.agent_id, task.remote.context_id), task)
+                self._put((tenant, agent_id, task.remote.context_id), task)
 
     def drop(self, task_id: str) -> None:
         """A call is carried no longer."""
         task = self._by_id.pop(task_id, None)
         if task is None:
             return
-        trace, places = task.trace, self._places
+        tenant, agent_id, trace, places = task.tenant, task.agent_id, task.trace, self._places
         if self._spans.get(trace.span_id) is task:
             del self._spans[trace.span_id]
-        place = (task.tenant, task.agent_id, trace.trace_id)
+        place = (tenant, agent_id, trace.trace_id)
         if (known := places.pop(place, None)) is not task and known is not None:
             self._take(place, known, task)
-        place = (task.tenant, task.agent_id, task.context_id)
+        place = (tenant, agent_id, task.context_id)
         if (known := places.pop(place, None)) is not task and known is not None:
             self._take(place, known, task)
         if task.remote is not None and task.remote.context_id is not None:
-            place = (task.tenant, task.agent_id, task.remote.context_id)
+            place = (tenant, agent_id, task.remote.context_id)
             if (known := places.pop(place, None)) is not None:
                 self._take(place, known, task)
 

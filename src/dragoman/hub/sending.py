@@ -25,7 +25,7 @@ from dragoman.model.call import AdmittedCall, Arrival, Caller, OpenedCall
 from dragoman.model.callbacks import Tells
 from dragoman.model.errors import BadParams, DragomanError, Overloaded
 from dragoman.model.events import MessageAdded
-from dragoman.model.operations import SendTask, Wait
+from dragoman.model.operations import ACCEPTED, STREAMED, SendTask
 from dragoman.model.states import INTERRUPTED
 from dragoman.model.task import Task
 from dragoman.ports.bus import Bus
@@ -87,9 +87,9 @@ class Sending:
         call = await self._admission.admit(caller, asked, arrival)
         if asked.continues is not None and call.task.state not in INTERRUPTED:
             return await self._added(call)
-        if asked.wait is Wait.STREAM:
+        if asked.wait is STREAMED:
             return await self._streamed(caller, call)
-        if asked.wait is Wait.NONE:
+        if asked.wait is ACCEPTED:
             return await self._accepted(call)
         opened = await self._open(call)
         if not isinstance(opened, OpenedCall):
@@ -161,9 +161,9 @@ class Sending:
 
     async def _joined(self, task: Task, asked: SendTask, deadline: float) -> Sent:
         """The answer for one who asked again: that of the first."""
-        if asked.wait is Wait.NONE:
+        if asked.wait is ACCEPTED:
             return await self._told(task)
-        if asked.wait is Wait.STREAM:
+        if asked.wait is STREAMED:
             return stream_of(task, self._reader(task, after=asked.after))
         timeout_s = deadline - self._clock.monotonic()
         return await until_settled(

@@ -24,9 +24,9 @@ from dragoman.model.errors import BadAgentReply, IdempotencyConflict, RateLimite
 from dragoman.model.events import Logged, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
 from dragoman.model.lifecycle import fold, legal, output_of
 from dragoman.model.objects import answer_object
-from dragoman.model.operations import SendTask, Wait
+from dragoman.model.operations import ACCEPTED, SendTask
 from dragoman.model.rank import rank
-from dragoman.model.states import FINAL, TaskState
+from dragoman.model.states import COMPLETED, FINAL, TaskState
 from dragoman.model.task import Task
 from dragoman.ports.clock import Clock, SteadyClock
 from dragoman.ports.store import (
@@ -38,7 +38,6 @@ from dragoman.ports.store import (
     Once,
     Opening,
     Owner,
-    Raced,
     Scope,
     Store,
 )
@@ -95,16 +94,15 @@ class TaskBook:
             if repeated is None:
                 raise over
             return repeated
-        once = once or self._once(call)
+        if once is None and (asked.idempotency_key is not None or asked.request_id is not None):
+            once = self._once(call)
         if once is not None and once.scope == REQUEST:
-            known = await self._store.find_once(task.tenant, once.principal, REQUEST, once.key)
-            if known is not None and known[1] == once.digest:
-                found = await self._first(call.caller, known[0])
-                if found is not None:
-                    return found
+            found = await self._requested(call.caller, once)
+            if found is not None:
+                return found
         if asked.callback is not None:
             task = self._with_hidden(task, asked.callback)
-        accepted = asked.wait is Wait.NONE or bool(asked.then)
+        accepted = asked.wait is ACCEPTED or bool(asked.then)
         opening = Opening(
             task=task,
             # What nobody waits for is for the worker, the most urgent first.
@@ -137,7 +135,7 @@ class TaskBook:
             if not kept:
                 return task
             grown = fold(task, kept)
-            if grown.state is TaskState.COMPLETED:
+            if grown.state is COMPLETED:
                 grown, kept = _judged(task, grown, kept, compiled)
             if compiled.pricing is not None or (grown.usage is not None and grown.usage.refused):
                 grown, kept = accounted(task, grown, kept, compiled.pricing)
@@ -145,8 +143,8 @@ class TaskBook:
             raced = await self._store.append(
                 Growth(task=grown, after=task.last_seq, events=tuple(kept), jobs=jobs, once=once)
             )
-            if not isinstance(raced, Raced):
-                if grown.ended:
+            if raced is None:
+                if grown.state in FINAL:
                     self.live.drop(grown.id)
                 if jobs:
                     self._owing()
@@ -234,6 +232,11 @@ class TaskBook:
         hidden = self._secrets.hidden(callback, task)
         asked = msgspec.structs.replace(task.asked, callback=hidden)
         return msgspec.structs.replace(task, asked=asked, callbacks=(hidden,))
+
+    async def _requested(self, caller: Caller, once: Once) -> Task | None:
+        """The task that the very same request made before."""
+        known = await self._store.find_once(caller.tenant, once.principal, REQUEST, once.key)
+        return None if known is None or known[1] != once.digest else await self._first(caller, known[0])
 
     async def _first(self, caller: Caller, task_id: str) -> Task | None:
         return await self._store.load(scope_of(caller), task_id)

@@ -41,6 +41,9 @@ class AgentStatus(StrEnum):
     REMOVED = "removed"
 
 
+ACTIVE: Final = AgentStatus.ACTIVE  # Bound once, for what every call asks: to find a member in its enum is dear.
+
+
 class Trust(StrEnum):
     """How far an agent's card is vouched for."""
 

@@ -5,7 +5,6 @@ a stream does not rebuild it. `output_of` finds the answer, wherever the agent p
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 import msgspec
 
@@ -21,11 +20,10 @@ from dragoman.model.events import (
     Watched,
 )
 from dragoman.model.json import JsonObject, is_object
-from dragoman.model.states import FINAL, INTERRUPTED, MOVES, TaskState
+from dragoman.model.states import COMPLETED, FINAL, INTERRUPTED, MOVES, TaskState
 from dragoman.model.task import Task
 
 RESULT_ARTIFACT = "result"
-COMPLETED: Final = TaskState.COMPLETED  # Bound once: to find it in its class is dear.
 
 
 def legal(state: TaskState, events: Iterable[TaskEvent]) -> list[TaskEvent]:

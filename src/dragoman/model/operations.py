@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from typing import Final
 
 import msgspec
 
@@ -29,6 +30,11 @@ class Wait(StrEnum):
     END = "end"
     STREAM = "stream"
     NONE = "none"
+
+
+# Bound once, for what every call asks: to find a member in its enum is dear.
+STREAMED: Final = Wait.STREAM
+ACCEPTED: Final = Wait.NONE
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,7 +7,7 @@ infrastructure: a task that failed by the agent's own account was answered.
 """
 
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from dragoman.model.call import AdmittedCall
 
@@ -21,6 +21,11 @@ class AttemptOutcome(StrEnum):
     TIMED_OUT = "timed_out"
     BROKEN = "broken"  # HTTP 5xx, or an answer that makes no sense
     DROPPED = "dropped"  # the target had no part in it: cancelled on the way, or the hub lacks its credential
+
+
+# Bound once, for what every call asks: to find a member in its enum is dear.
+ANSWERED: Final = AttemptOutcome.ANSWERED
+REFUSED: Final = AttemptOutcome.REFUSED
 
 
 class Attempts(Protocol):

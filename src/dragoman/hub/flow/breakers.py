@@ -25,7 +25,7 @@ from dragoman.model.call import AdmittedCall
 from dragoman.model.circuit import Circuit
 from dragoman.model.errors import CircuitOpen
 from dragoman.model.fit import Feature
-from dragoman.ports.attempts import AttemptOutcome
+from dragoman.ports.attempts import ANSWERED, REFUSED, AttemptOutcome
 from dragoman.ports.clock import Clock
 
 LOG: Final = logging.getLogger("dragoman.hub")
@@ -127,7 +127,7 @@ class Breakers:
         """One attempt is over."""
         now, uuid = self._clock.monotonic(), call.agent.uuid
         target = self._targets.get(uuid) if self._targets else None
-        if outcome is AttemptOutcome.ANSWERED or outcome is AttemptOutcome.REFUSED:
+        if outcome is ANSWERED or outcome is REFUSED:
             if target is None:
                 self._answered.note(uuid, now)
             else:

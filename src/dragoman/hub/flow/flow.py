@@ -12,11 +12,9 @@ from dragoman.hub.flow.breakers import Breakers
 from dragoman.hub.flow.gate import Gate
 from dragoman.hub.flow.limits import Limits
 from dragoman.model.call import AdmittedCall
-from dragoman.model.operations import Wait
+from dragoman.model.operations import ACCEPTED
 from dragoman.model.states import INTERRUPTED
 from dragoman.model.task import Task
-
-NOBODY_WAITS: Final = Wait.NONE  # Bound once: to find a member in its enum is dear.
 
 
 class Flow:
@@ -41,8 +39,9 @@ class Flow:
         self._breakers.refuse(call.agent)
         self.gate.refuse(call)
         self._limits.take(caller, call.agent, call.task.id)
-        if asked.continues is None and _is_written_first(call):
-            self.gate.reserve(call)
+        joins = asked.idempotency_key is not None or (asked.request_id is not None and asked.request_joins)
+        if (joins or call.durable or asked.wait is ACCEPTED) and asked.continues is None:
+            self.gate.reserve(call)  # It is on disk before it comes.
 
     def given_up(self, call: AdmittedCall, *, step: bool = False) -> None:
         """An admitted call came to nothing: it was known before, or could not be opened. All it took is given back."""
@@ -55,10 +54,3 @@ class Flow:
         """A call has ended, or waits for its caller: whatever it still had is free."""
         self._limits.release(task.id)
         self.gate.leave(task.id)
-
-
-def _is_written_first(call: AdmittedCall) -> bool:
-    """Whether a call is on disk before it comes: it has a key, was accepted, or somebody else may need it."""
-    asked = call.operation
-    joins = asked.idempotency_key is not None or (asked.request_id is not None and asked.request_joins)
-    return joins or call.durable or asked.wait is NOBODY_WAITS
