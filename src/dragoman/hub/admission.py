@@ -7,6 +7,7 @@ permission again.
 """
 
 from datetime import timedelta
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -373,6 +374,12 @@ def _last_asked(task: Task) -> SendTask:
     return msgspec.structs.replace(task.asked, message=first) if later else task.asked
 
 
+@lru_cache(maxsize=64)
+def _span(seconds: float) -> timedelta:
+    """So many seconds; kept, as most calls have the same time and it is dear to make."""
+    return timedelta(seconds=seconds)
+
+
 def _opening(
     caller: Caller,
     asked: SendTask,
@@ -399,7 +406,7 @@ def _opening(
         created_at=at,
         updated_at=at,
         skill=skill.id if skill else asked.skill,
-        deadline=at + timedelta(seconds=timeout_s),
+        deadline=at + _span(timeout_s),
         parent_id=asked.parent_id if parent is None else parent.id,
         last_seq=1,
     )

@@ -37,16 +37,16 @@ class Ways:
     def __init__(self, *, schemas: Schemas, can_call: Callable[[Endpoint], bool]) -> None:
         self._schemas = schemas
         self._can_call = can_call
-        self._known: dict[tuple[int, str | None], Way] = {}  # Each keeps its agent: that one's id is no other's.
+        self._known: dict[tuple[str, str | None], Way] = {}  # by the agent's UUID and the name that was asked for
 
     def of(self, agent: Agent, asked: str | None) -> Way:
         """The way to the skill of that name, or the one that is meant where none is named. Raises SkillNotFound."""
-        way = self._known.get((id(agent), asked))
-        if way is None:
+        way = self._known.get((agent.uuid, asked))
+        if way is None or way.agent is not agent:  # It was changed, or another version of its card is meant.
             way = self._found(agent, asked)
             if len(self._known) >= MOST_KEPT:
                 self._known.clear()
-            self._known[id(agent), asked] = way
+            self._known[agent.uuid, asked] = way
         return way
 
     def _found(self, agent: Agent, asked: str | None) -> Way:
