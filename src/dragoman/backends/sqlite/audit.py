@@ -39,7 +39,7 @@ _BASE: Final = SQL["audit_base"]
 _TASK: Final = SQL["audited_task"]
 _EVENTS: Final = SQL["events_between"]
 
-_pack = msgspec.msgpack.Encoder().encode
+_pack_into = msgspec.msgpack.Encoder().encode_into
 _encode = msgspec.json.Encoder().encode
 
 
@@ -230,9 +230,11 @@ def base(connection: Connection) -> Base:
     return msgspec.convert(rows[0], Base) if rows else Base(0, NOTHING, 0)
 
 
-def digest_of(row: Sequence[object]) -> bytes:
-    """The digest of a task by its row: head, log or what stands in its place, what it is found by."""
-    return sha256(_pack(row)).digest()
+def digest_of(row: Sequence[object], room: bytearray | None = None) -> bytes:
+    """The digest of a task by its row: head, log or what stands in its place, what it is found by; made in `room`."""
+    room = bytearray() if room is None else room
+    _pack_into(row, room)
+    return sha256(room).digest()
 
 
 def after_events(before: bytes, events: Sequence[tuple[int, bytes]]) -> bytes:

@@ -202,31 +202,32 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
     rows: list[tuple[Value, ...]] = []
     fresh: list[Held] = []
     jobs: list[tuple[Value, ...]] = []
-    covers, stored = noted.covers, noted.stored
+    covers, stored, n = noted.covers, noted.stored, noted.n
+    room = bytearray()
     size = 0
     for command in quick:
         held = command.held
         if held is None:
             continue
-        growth = command.growth
+        growth, number, opening = command.growth, held.number, held.opening
         task = growth.task
-        log = codec.pack(codec.Log(held.opening.task, growth.events))
+        log = codec.pack(codec.Log(opening.task, growth.events), room)
         size += len(log) + ROW_BYTES
         at = codec.to_micros(task.ended_at or task.updated_at)
         last = growth.after + len(growth.events)
         state = codec.STATE[task.state]
-        head = (held.number, task.id, task.tenant, task.caller_id, task.context_id, state, at, last, log)
+        head = (number, task.id, task.tenant, task.caller_id, task.context_id, state, at, last, log)
         row = (*head, *_found_by(task))
-        digest = audit.digest_of(row)
-        covers[held.number] = digest
+        digest = audit.digest_of(row, room)
+        covers[number] = digest
         stored[task.tenant] = stored.get(task.tenant, 0) + len(log)
-        rows.append((*row, digest, noted.n))
-        if held.opening.once is not None or held.opening.alias is not None:
+        rows.append((*row, digest, n))
+        if opening.once is not None or opening.alias is not None:
             fresh.append(held)
         if growth.once is not None:
             connection.execute(_NOTE_KEY, (*_key_row(task.tenant, growth.once, task.id), now())).fetchall()
         if growth.jobs:
-            jobs += _born_jobs(connection, held.number, command, now)
+            jobs += _born_jobs(connection, number, command, now)
             size += len(growth.jobs) * JOB_BYTES
     connection.executemany(_ADD_QUICK, rows)
     if fresh:

@@ -6,9 +6,11 @@ Tests hand in a factory of their own, to put a failing disk beneath. Transaction
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 Value = None | int | float | str | bytes
 Parameters = Sequence[Value] | Mapping[str, Value]
@@ -67,7 +69,14 @@ class Connect(Protocol):
 
 def connect(path: Path) -> Connection:
     """A connection of the standard library, without its implicit transactions."""
+    # Where a type has no adapter the module finds so by an error it raises and drops, for each blob and each NULL.
+    sqlite3.register_adapter(bytes, _as_it_is)
+    sqlite3.register_adapter(type(None), _as_it_is)
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+
+
+def _as_it_is(value: T) -> T:
+    return value
 
 
 def prepare(connection: Connection, *, reads_only: bool) -> None:
