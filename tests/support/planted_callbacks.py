@@ -44,7 +44,8 @@ def outbox_in_second_transaction(_: int) -> None:
         async def twice(growth: Growth) -> Raced | None:
             raced = await append(msgspec.structs.replace(growth, jobs=()))
             if raced is None and growth.jobs:
-                later.begin(append(msgspec.structs.replace(growth, after=growth.task.last_seq, events=())))
+                owed = msgspec.structs.replace(growth, after=growth.task.last_seq, events=())
+                later.begin(lambda: append(owed))
             return raced
 
         put_in_place(store, "append", twice)

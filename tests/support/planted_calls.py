@@ -26,7 +26,7 @@ def ack_before_commit(_: int) -> None:
         append, later = store.append, Later()
 
         async def early(growth: Growth) -> Raced | None:
-            later.begin(append(growth))
+            later.begin(lambda: append(growth))
             return None
 
         put_in_place(store, "append", early)
@@ -46,7 +46,7 @@ def keyed_sent_before_opening(_: int) -> None:
             known = once and await store.find_once(task.tenant, once.principal, once.scope, once.key)
             if once is None or known is not None:
                 return await open_(asked)
-            opening[task.id] = later.begin(open_(asked))
+            opening[task.id] = later.begin(lambda: open_(asked))
             return Opened()
 
         async def ordered(growth: Growth) -> Raced | None:
@@ -84,7 +84,7 @@ def accepted_before_commit(_: int) -> None:
         async def early(asked: Opening) -> Opened | Duplicate:
             if asked.task.asked.wait is not Wait.NONE:
                 return await open_(asked)
-            later.begin(open_(asked))
+            later.begin(lambda: open_(asked))
             return Opened()
 
         put_in_place(store, "open", early)

@@ -6,7 +6,7 @@ The only patching in the tests. `planted.py` has the table of what is planted.
 import asyncio
 import functools
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 from unittest import mock
 
@@ -56,12 +56,12 @@ class Later:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[object]] = set()
 
-    def begin(self, work: Coroutine[object, object, T]) -> "asyncio.Task[T]":
+    def begin(self, work: Callable[[], Awaitable[T]]) -> "asyncio.Task[T]":
         """Begin it late."""
 
         async def late() -> T:
             await asyncio.sleep(random.uniform(*LATE_S))
-            return await work
+            return await work()
 
         task = asyncio.get_running_loop().create_task(late())
         self._tasks.add(task)

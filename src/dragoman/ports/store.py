@@ -5,7 +5,7 @@ A lost race is a result (`Raced`, `Duplicate`), never an exception: no command f
 wrote is on disk when its call returns, unless it says otherwise; listeners on the bus are told after that.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -134,7 +134,7 @@ class Tasks(Protocol):
         """Open a task, or find the one its key names."""
         ...
 
-    async def append(self, growth: Growth) -> Raced | None:
+    def append(self, growth: Growth) -> Awaitable[Raced | None]:
         """Write a step of a task; returns when it is on disk (None), or what came first."""
         ...
 

@@ -189,10 +189,9 @@ def test_an_outcome_is_not_shown_before_its_commit(store: Running, clock: Manual
         async with store(inline=True) as running:
             task = new_task(clock)
             await running.open(opening(task))
-            async with asyncio.TaskGroup() as group:
-                appending = group.create_task(running.append(step(task, completed(clock))))
-                # The step is taken before the commit of the next turn of the loop.
-                group.create_task(check_still_open(running, task.id))
+            appending = running.append(step(task, completed(clock)))
+            # The step is taken, and committed in the next turn of the loop.
+            await check_still_open(running, task.id)
             assert await appending is None
             ended = await running.load(ALICE, task.id)
             assert ended is not None

@@ -83,13 +83,13 @@ def test_more_than_ten_thousand_waiting_commands_are_refused(store: Running, clo
 
     async def refused(running: SqliteStore, clock: ManualClock) -> None:
         for attempt in (
-            running.open(opening(new_task(clock))),
-            running.open(opening(new_task(clock), durable=True)),
-            running.append(step(new_task(clock), completed(clock))),
-            running.put_sealed("too much", b""),
+            lambda: running.open(opening(new_task(clock))),
+            lambda: running.open(opening(new_task(clock), durable=True)),
+            lambda: running.append(step(new_task(clock), completed(clock))),
+            lambda: running.put_sealed("too much", b""),
         ):
             with pytest.raises(Overloaded):
-                await attempt
+                await attempt()
 
     run(scenario())
 

@@ -190,7 +190,7 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         self._held.hold(opening, task_number)
         return OPENED
 
-    async def append(self, growth: Growth) -> Raced | None:
+    def append(self, growth: Growth) -> asyncio.Future[Raced | None]:
         """Write a step of a task; returns when it is on disk (None), or what came first.
 
         Raises TaskNotFound for an unknown task, Conflict beyond 1,048,575 events.
@@ -199,14 +199,15 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
             raise Conflict(f"A task has at most {codec.MAX_SEQ} events.", task_id=growth.task.id)
         writer = self._file.writer
         writer.refuse_if_full()
+        future: asyncio.Future[Raced | None] = self._loop.create_future()
         held = self._held.take(growth.task.id)
         if held is not None and growth.after != held.opening.task.last_seq:
             held.writing = False
-            return Raced(task=held.opening.task)
-        future: asyncio.Future[Raced | None] = self._loop.create_future()
+            future.set_result(Raced(task=held.opening.task))
+            return future
         job_ids = self._job_ids(len(growth.jobs)) if growth.jobs else _NO_IDS
         writer.submit(Grow(growth, held, job_ids, future))
-        return await future
+        return future
 
     async def load(self, scope: Scope, task_id: str) -> Task | None:
         """One task of that scope; what is held is found in memory, as it was opened."""
