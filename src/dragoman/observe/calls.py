@@ -5,7 +5,7 @@ Too many lines are dropped and counted: a slow disk or a stuck pipe never delays
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Literal
@@ -20,6 +20,7 @@ from dragoman.observe import names
 from dragoman.observe.lines import MOST, LineWriter, Sink
 from dragoman.observe.logs import MAX_LINE, Line, Redact, as_it_is, bounded
 from dragoman.observe.metrics import Carried
+from dragoman.observe.stamps import Stamps
 from dragoman.ports.clock import Clock, Timer
 
 FLUSH_S: Final = 0.1
@@ -27,6 +28,8 @@ FLUSH_S: Final = 0.1
 _encode = msgspec.json.Encoder().encode
 _MESSAGES: Final = {TaskState.COMPLETED: names.CALL_COMPLETED, TaskState.CANCELED: names.CALL_CANCELLED}
 _STATUS: Final = {TaskState.COMPLETED: "completed", TaskState.CANCELED: "cancelled"}
+_END: Final = Wait.END
+_INFO: Final = logging.INFO
 _MODES: Final = {Wait.END: "sync", Wait.NONE: "async", Wait.STREAM: "stream"}
 
 
@@ -79,6 +82,7 @@ class CallLog:
         self._shown = _pretty if form == "pretty" else partial(_json, redact)
         self._writer = lines or LineWriter(sink or sys.stderr.buffer)
         self._replica = replica
+        self._stamps = Stamps()
         self._ended: list[tuple[Task, Carried | None]] = []
         self._timer: Timer | None = None
         self.set_level(level)
@@ -94,7 +98,7 @@ class CallLog:
 
     def write(self, task: Task, carried: Carried | None = None) -> None:
         """Note a finished call; the line is written within a tenth of a second."""
-        if self._level > (logging.INFO if task.state in _STATUS else _gravity(task)):
+        if self._level > (_INFO if task.state in _STATUS else _gravity(task)):
             return
         if len(self._ended) >= MOST:
             self._writer.drop(1)
@@ -114,7 +118,8 @@ class CallLog:
         self._timer = None
         if self._ended:
             # Made together, they are made in half the time; and a sink that is stuck holds lines, not calls.
-            lines = [_line(task, carried, self._replica) for task, carried in self._ended]
+            stamp, replica = self._stamps.of, self._replica
+            lines = [_line(task, carried, stamp, replica) for task, carried in self._ended]
             self._ended = []
             self._writer.put(len(lines), lambda: self._shown(lines))
 
@@ -125,19 +130,19 @@ def _gravity(task: Task) -> int:
     return logging.ERROR if broken else logging.WARNING
 
 
-def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
+def _line(task: Task, carried: Carried | None, stamp: Callable[[datetime], str], replica: str) -> CallLine:
     ended = task.ended_at or task.updated_at
     took_s = (ended - task.created_at).total_seconds()
-    asked, trace, usage, failure = task.asked, task.trace, task.usage, task.failure
+    asked, state, trace, usage = task.asked, task.state, task.trace, task.usage
     line = CallLine(
-        timestamp=ended.isoformat(timespec="milliseconds")[:-6] + "Z",
+        timestamp=stamp(ended),
         level="info",
-        message=_MESSAGES.get(task.state, names.CALL_FAILED),
+        message=_MESSAGES.get(state, names.CALL_FAILED),
         call_id=task.id,
         caller_agent_id=task.caller_id,
         target_agent_id=task.agent_id,
         skill=task.skill,
-        status=_STATUS.get(task.state, "failed"),
+        status=_STATUS.get(state, "failed"),
         duration_ms=round(took_s * 1000),
         trace_id=trace.given_id or f"trace_{trace.trace_id}",
         span_id=f"span_{trace.span_id}",
@@ -149,14 +154,14 @@ def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
         depth=len(task.chain),
         replica=replica,
     )
-    if task.state not in _STATUS:
+    if state not in _STATUS:
         line.level = logging.getLevelName(_gravity(task)).lower()
-        line.error_code = None if failure is None else failure.code
+        line.error_code = None if task.failure is None else task.failure.code
     if carried is not None:
         line.dialect_out = carried.dialect
         line.attempts = carried.attempts
         line.queued_ms = carried.waited_ms or None
-        if asked.wait is Wait.END:
+        if asked.wait is _END:
             line.hub_ms = round(carried.hub_s(took_s) * 1000)
     if usage is not None:
         line.tokens = usage.tokens

@@ -15,6 +15,7 @@ import msgspec
 
 from dragoman.model.task import Task
 from dragoman.observe.lines import LineWriter
+from dragoman.observe.stamps import Stamps
 
 HUB: Final = logging.getLogger("dragoman")
 MAX_LINE: Final = 8 * 1024
@@ -45,7 +46,7 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """A record as JSON; what was said with `extra={"fields": …}` stands beside the message."""
         line: Line = {
-            "timestamp": _time(datetime.fromtimestamp(record.created, UTC)),
+            "timestamp": Stamps().of(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
             "logger": record.name,
@@ -141,7 +142,3 @@ def _ids() -> Line:
     return (
         {} if task is None else {"call_id": task.id, "trace_id": task.trace.given_id or f"trace_{task.trace.trace_id}"}
     )
-
-
-def _time(at: datetime) -> str:
-    return at.isoformat(timespec="milliseconds")[:-6] + "Z"

@@ -10,6 +10,8 @@ from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import msgspec
+
 from dragoman.model.call import AdmittedCall
 from dragoman.model.content import Blob
 from dragoman.model.errors import BY_CODE, BadSignature, DragomanError, NotAuthenticated, NotAuthorized, RateLimited
@@ -48,6 +50,8 @@ SCOPES: Final = frozenset({"agent", "key", "tenant", "conversation"})  # whose l
 LIMITS: Final = frozenset({"requests_per_minute", "requests_per_hour", "concurrent_requests"})
 _BEFORE_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 _STATUS: Final = {TaskState.COMPLETED: 0, TaskState.CANCELED: 2}
+_ANSWERED: Final = AttemptOutcome.ANSWERED
+_END: Final = Wait.END
 _BOUNDS: Final = names.CALL_DURATION.bounds
 _REPLAYED: Final = "replayed"
 _REASONS: Final = {
@@ -62,20 +66,18 @@ _REASONS: Final = {
 }
 
 
-class Carried:
+class Carried(msgspec.Struct, gc=False):
     """How a call was carried: how long it waited, its attempts, how long they took together, and in which dialect."""
 
-    __slots__ = ("attempts", "dialect", "took_s", "waited_ms")
-
-    def __init__(self) -> None:
-        self.dialect: str | None = None  # none: it was never sent
-        self.attempts = 0
-        self.took_s = 0.0
-        self.waited_ms = 0  # for its turn
+    dialect: str | None = None  # none: it was never sent
+    attempts: int = 0
+    took_s: float = 0.0
+    waited_ms: int = 0  # for its turn
 
     def hub_s(self, took_s: float) -> float:
         """What the hub itself added to a call that took so long."""
-        return max(0.0, took_s - self.took_s - self.waited_ms / 1000)
+        hub_s = took_s - self.took_s - self.waited_ms / 1000
+        return hub_s if hub_s > 0.0 else 0.0
 
 
 class Metrics:
@@ -142,15 +144,16 @@ class Metrics:
 
     def attempted(self, call: AdmittedCall, outcome: AttemptOutcome, took_s: float, will_retry: bool) -> None:
         """One attempt of a call is over."""
-        target, now = call.agent.id, self._clock.monotonic()
-        self._attempts.add((target, outcome), now)
+        now, dialect = self._clock.monotonic(), call.endpoint.dialect
+        told_apart = (call.agent.id, outcome)
+        self._attempts.add(told_apart, now)
         if will_retry:
-            self._retries.add((target, outcome), now)
-        if outcome is AttemptOutcome.ANSWERED:
+            self._retries.add(told_apart, now)
+        if outcome is _ANSWERED:
             for facet in changed(call.operation.message.parts, call.message.parts):
-                self._losses.add((call.endpoint.dialect, facet), now)
+                self._losses.add((dialect, facet), now)
         carried = self._carrying(call.task.id)
-        carried.dialect = call.endpoint.dialect
+        carried.dialect = dialect
         carried.attempts += 1
         carried.took_s += took_s
 
@@ -281,7 +284,7 @@ class Metrics:
         pair = (task.dialect, carried.dialect)
         if task.dialect != carried.dialect:
             self._translations.add(pair, now)
-        if task.asked.wait is Wait.END:
+        if task.asked.wait is _END:
             cells = self._overhead.get(pair)
             if cells is None:
                 cells = self._overhead[pair] = Histogram(names.OVERHEAD.bounds)
