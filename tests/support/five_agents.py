@@ -21,6 +21,7 @@ from dragoman.hub.routing import Choice, Router
 from dragoman.model.agent import Agent
 from dragoman.model.call import Caller
 from dragoman.model.errors import AgentError
+from dragoman.model.figures import took_ms
 from dragoman.model.operations import SendTask
 from dragoman.model.route import explained
 from dragoman.model.states import TaskState
@@ -131,19 +132,18 @@ class World:
         self.succeeded += not failed
         self.took_ms.append(agent.ms)
         now = self.clock.now()
-        self.figures.ended(
-            msgspec.structs.replace(
-                TASK,
-                tenant="acme",
-                agent_id=name,
-                skill=SKILL,
-                state=TaskState.FAILED if failed else TaskState.COMPLETED,
-                failure=AgentError("It broke.").failure() if failed else None,
-                created_at=now - timedelta(milliseconds=agent.ms),
-                started_at=now - timedelta(milliseconds=agent.ms),
-                ended_at=now,
-            )
+        task = msgspec.structs.replace(
+            TASK,
+            tenant="acme",
+            agent_id=name,
+            skill=SKILL,
+            state=TaskState.FAILED if failed else TaskState.COMPLETED,
+            failure=AgentError("It broke.").failure() if failed else None,
+            created_at=now - timedelta(milliseconds=agent.ms),
+            started_at=now - timedelta(milliseconds=agent.ms),
+            ended_at=now,
         )
+        self.figures.ended(task, took_ms(task))
 
     def _load(self, agent: Agent) -> tuple[int, int]:
         played = self.agents[agent.id]

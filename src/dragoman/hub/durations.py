@@ -24,6 +24,7 @@ ENOUGH: Final = 20  # calls, from which on it can be said how long nearly all of
 WRITTEN_S: Final = 10.0
 MOST_SKILLS: Final = 10_000  # remembered at once; the longest unused is read again when it is needed
 MOST_MS: Final = 2**32 - 1
+_COMPLETED: Final = TaskState.COMPLETED
 
 Kind = tuple[str, str, str]  # tenant, agent, skill
 
@@ -54,18 +55,15 @@ class Estimates:
         self._changed: set[Kind] = set()
         self._timer: Timer | None = None
 
-    def ended(self, task: Task) -> None:
-        """Learn from one call that has ended."""
-        if task.state is not TaskState.COMPLETED or task.ended_at is None:
+    def ended(self, task: Task, took_ms: int) -> None:
+        """Learn from one call that has ended, and that its agent had so long."""
+        if task.state is not _COMPLETED or task.ended_at is None:
             return
-        took_ms = (task.ended_at - (task.started_at or task.created_at)).total_seconds() * 1000
         kind = (task.tenant, task.agent_id, task.skill or "")
-        last_ms = self._history(kind).last_ms
-        last_ms.append(min(max(round(took_ms), 0), MOST_MS))
+        history = self._known[kind] if kind in self._changed else self._changing(kind)
+        last_ms = history.last_ms
+        last_ms.append(took_ms if took_ms < MOST_MS else MOST_MS)
         del last_ms[:-LAST]
-        self._changed.add(kind)
-        if self._timer is None:
-            self._timer = self._clock.call_at(self._clock.monotonic() + WRITTEN_S, self._write_soon)
 
     async def estimate_ms(self, task: Task) -> int:
         """How long this call will take, its steps included; never longer than it may.
@@ -122,6 +120,14 @@ class Estimates:
                 del history.last_ms[:-LAST]
                 history.is_whole = True
         return history.last_ms
+
+    def _changing(self, kind: Kind) -> _History:
+        """The history of a skill that has changed, for the first time since the last writing."""
+        history = self._history(kind)
+        self._changed.add(kind)
+        if self._timer is None:
+            self._timer = self._clock.call_at(self._clock.monotonic() + WRITTEN_S, self._write_soon)
+        return history
 
     def _history(self, kind: Kind) -> _History:
         history = self._known.get(kind)

@@ -27,7 +27,6 @@ from dragoman.model.figures import (
     figures_of,
     given_ms,
     outcome_of,
-    took_ms,
 )
 from dragoman.model.task import Task
 from dragoman.model.window import Window
@@ -43,6 +42,9 @@ MOST_AGENTS: Final = 5_000  # at hand at once; the longest unused is read again 
 MOST_SKILLS: Final = 100  # of one agent at hand; of the others no more is known than of fresh ones
 MOST_UNWRITTEN: Final = 20_000  # rows; what comes while the disk takes none beyond that is counted in memory alone
 UNKNOWN: Final = SkillFigures()
+_COMPLETED: Final = Outcome.COMPLETED
+_FAILED: Final = Outcome.FAILED
+_TIMED_OUT: Final = Outcome.TIMED_OUT
 
 Key = tuple[str, str]  # tenant, agent
 _Of = tuple[str, int, Outcome]  # skill, minute, outcome: what is counted together
@@ -128,12 +130,12 @@ class Figures:
         self._minute = 0
         self._minute_until = float("-inf")
 
-    def ended(self, task: Task) -> Outcome:
-        """Count one call that has ended; what it counts as."""
+    def ended(self, task: Task, took_ms: int) -> Outcome:
+        """Count one call that has ended, and that its agent had so long; what it counts as."""
         outcome = outcome_of(task)
-        if outcome is Outcome.TIMED_OUT and self._was_hurried(task):
+        if outcome is _TIMED_OUT and self._was_hurried(task):
             outcome = Outcome.REFUSED
-        self._count(task, outcome, took_ms(task))
+        self._count(task, outcome, took_ms)
         return outcome
 
     def missed(self, task: Task) -> None:
@@ -248,9 +250,9 @@ class Figures:
     def _count(self, task: Task, outcome: Outcome, ms: int) -> None:
         key = (task.tenant, task.agent_id)
         known, now = self._known.get(key) or self._at_hand(key), self._clock.monotonic()
-        if outcome is not Outcome.COMPLETED:
+        if outcome is not _COMPLETED:
             known.failures += 1
-        if outcome is Outcome.COMPLETED or outcome is Outcome.FAILED:
+        if outcome is _COMPLETED or outcome is _FAILED:
             known.heard, known.seen_at = now, task.ended_at
         of = (task.skill or "", self._minute if now < self._minute_until else self._look(now), outcome)
         count = known.fresh.get(of) or self._fresh(key, known, of)

@@ -32,6 +32,8 @@ class Outcome(StrEnum):
     DOWN = "down"
 
 
+_DONE: Final = TaskState.COMPLETED
+_COMPLETED: Final = Outcome.COMPLETED
 _PLACE: Final = {outcome: place for place, outcome in enumerate(Outcome)}
 _FAILURES: Final = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.UNREACHABLE)
 _CALLS: Final = (Outcome.COMPLETED, *_FAILURES, Outcome.CANCELED, Outcome.REFUSED)
@@ -46,8 +48,8 @@ _BY_CODE: Final = {
 
 def outcome_of(task: Task) -> Outcome:
     """What a call that has ended came to."""
-    if task.state is TaskState.COMPLETED:
-        return Outcome.COMPLETED
+    if task.state is _DONE:
+        return _COMPLETED
     if task.state is TaskState.CANCELED:
         return Outcome.CANCELED
     failure = task.failure
@@ -72,7 +74,8 @@ def given_ms(task: Task) -> int | None:
 
 def bucket_of(ms: int) -> int:
     """The bucket of a duration: the first is under 1 ms, the last 70 minutes and more."""
-    return min(ms.bit_length(), BUCKETS - 1)
+    bucket = ms.bit_length()
+    return bucket if bucket < BUCKETS else BUCKETS - 1
 
 
 def quantile_ms(buckets: Sequence[int], share: float) -> int | None:

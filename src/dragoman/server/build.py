@@ -68,6 +68,7 @@ from dragoman.hub.ways import Ways
 from dragoman.hub.worker import Worker
 from dragoman.hub.workflow import AT_ONCE, Workflows
 from dragoman.model.circuit import Circuit
+from dragoman.model.figures import took_ms
 from dragoman.model.task import Task
 from dragoman.net.client import Client
 from dragoman.observe import memory
@@ -326,9 +327,10 @@ async def build(
             exporting.exporter.ended(task)
         calls.write(task, metrics.ended(task))
         if not task.asked.then:  # What its agents did is told by its steps.
+            agent_ms = took_ms(task)
             reprobe.ended(task)
-            estimates.ended(task)
-            figures.ended(task)
+            estimates.ended(task, agent_ms)
+            figures.ended(task, agent_ms)
             spending.ended(task)
 
     ended = Endings(soon=asyncio.get_running_loop().call_soon, noted=noted).ended

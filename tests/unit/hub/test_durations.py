@@ -12,6 +12,7 @@ import pytest
 from dragoman.backends.local.bus import LocalBus
 from dragoman.backends.sqlite import SqliteStore
 from dragoman.hub.durations import LAST, MOST_SKILLS, WRITTEN_S, Estimates
+from dragoman.model.figures import took_ms
 from dragoman.model.operations import Step
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
@@ -48,6 +49,9 @@ class Life:
         )
         self.spawned: list[asyncio.Task[None]] = []
 
+    def ended(self, task: Task) -> None:
+        self.estimates.ended(task, took_ms(task))
+
     def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self.spawned.append(task)
@@ -71,11 +75,11 @@ def test_the_median_of_the_last_hundred_completed_calls_is_told(tmp_path: Path) 
     async def scenario() -> None:
         async with life(tmp_path) as now:
             for task in (took(10), took(1_000), took(20), took(99_999, state=TaskState.FAILED), took(5, skill="other")):
-                now.estimates.ended(task)
+                now.ended(task)
             assert await now.estimates.estimate_ms(NEXT) == 20
             assert await now.estimates.estimate_ms(took(0, skill="other")) == 5
             for _ in range(LAST):
-                now.estimates.ended(took(700))
+                now.ended(took(700))
             assert await now.estimates.estimate_ms(NEXT) == 700
 
     run(scenario())
@@ -95,7 +99,7 @@ def test_a_workflow_takes_as_long_as_its_steps(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with life(tmp_path) as now:
             for task in (took(10), took(100, agent="b"), took(300, agent="c")):
-                now.estimates.ended(task)
+                now.ended(task)
             steps = (Step(skill="s", agent="b"), (Step(skill="s", agent="b"), Step(skill="s", agent="c")))
             asked = msgspec.structs.replace(NEXT.asked, then=steps)
             assert await now.estimates.estimate_ms(msgspec.structs.replace(NEXT, asked=asked)) == 10 + 100 + 300
@@ -108,11 +112,11 @@ def test_a_history_outlives_the_hub_and_grows_on(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with life(tmp_path) as first:
             for ms in (100, 200, 300):
-                first.estimates.ended(took(ms))
+                first.ended(took(ms))
         async with life(tmp_path) as second:
             # It ends before anybody asked: what is on disk must not be lost for it.
-            second.estimates.ended(took(400))
-            second.estimates.ended(took(500))
+            second.ended(took(400))
+            second.ended(took(500))
         async with life(tmp_path) as third:
             assert await third.estimates.estimate_ms(NEXT) == 300
 
@@ -122,15 +126,15 @@ def test_a_history_outlives_the_hub_and_grows_on(tmp_path: Path) -> None:
 def test_what_was_learnt_is_written_every_ten_seconds(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with life(tmp_path, killed=True) as first:
-            first.estimates.ended(took(100))
+            first.ended(took(100))
             first.clock.advance(WRITTEN_S - 1)
-            first.estimates.ended(took(100))
+            first.ended(took(100))
             assert first.spawned == []
             first.clock.advance(1)
             await asyncio.gather(*first.spawned)
-            first.estimates.ended(took(9_000))
-            first.estimates.ended(took(9_000))
-            first.estimates.ended(took(9_000))
+            first.ended(took(9_000))
+            first.ended(took(9_000))
+            first.ended(took(9_000))
         async with life(tmp_path) as second:
             assert await second.estimates.estimate_ms(NEXT) == 100
 
@@ -140,10 +144,10 @@ def test_what_was_learnt_is_written_every_ten_seconds(tmp_path: Path) -> None:
 def test_no_more_than_so_many_skills_are_remembered_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with life(tmp_path, most_skills=2) as now:
-            now.estimates.ended(took(10, skill="one"))
+            now.ended(took(10, skill="one"))
             await now.estimates.write()
             for skill in ("two", "three"):
-                now.estimates.ended(took(20, skill=skill))
+                now.ended(took(20, skill=skill))
             assert await now.estimates.estimate_ms(took(0, skill="one")) == 10  # read again
 
     run(scenario())

@@ -23,7 +23,17 @@ from dragoman.model.errors import (
     Interrupted,
     RateLimited,
 )
-from dragoman.model.figures import BUCKETS, Counted, Outcome, SkillFigures, Tally, bucket_of, outcome_of, quantile_ms
+from dragoman.model.figures import (
+    BUCKETS,
+    Counted,
+    Outcome,
+    SkillFigures,
+    Tally,
+    bucket_of,
+    outcome_of,
+    quantile_ms,
+    took_ms,
+)
 from dragoman.model.rating import rating_of
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
@@ -81,7 +91,7 @@ class Life:
 
     def ended(self, *tasks: Task) -> None:
         for task in tasks:
-            self.figures.ended(task)
+            self.figures.ended(task, took_ms(task))
 
     async def of_skill(self, agent: str = "weather", skill: str = "s") -> SkillFigures:
         await self.figures.have([new_agent(self.clock, agent, tenant="acme")])
@@ -236,10 +246,12 @@ def test_a_call_in_more_of_a_hurry_than_the_agent_usually_is_does_not_count(tmp_
     async def scenario() -> None:
         async with life(tmp_path, ManualClock()) as now:
             hurried = call(AgentTimeout(), given_s=0.01)
-            assert now.figures.ended(hurried) is Outcome.TIMED_OUT  # Nobody knows yet how long it takes.
+            # Nobody knows yet how long it takes.
+            assert now.figures.ended(hurried, took_ms(hurried)) is Outcome.TIMED_OUT
             now.ended(*[call(ms=1000) for _ in range(20)])
-            assert now.figures.ended(hurried) is Outcome.REFUSED
-            assert now.figures.ended(call(AgentTimeout(), given_s=5)) is Outcome.TIMED_OUT
+            assert now.figures.ended(hurried, took_ms(hurried)) is Outcome.REFUSED
+            patient = call(AgentTimeout(), given_s=5)
+            assert now.figures.ended(patient, took_ms(patient)) is Outcome.TIMED_OUT
             assert now.figures.p95_ms("acme", "weather", "s") in range(512, 1024)
             assert now.figures.p95_ms("acme", "weather", "t") is None
 
