@@ -274,7 +274,8 @@ def _grow(connection: Connection, command: Grow, now: Callable[[], int], noted: 
         noted.opened(task.tenant, -1)
     if task.ended:
         connection.execute(_END_JOB, (number,)).fetchall()
-    connection.executemany(_ADD_JOB, _born_jobs(connection, number, command, now))
+    if growth.jobs:
+        connection.executemany(_ADD_JOB, _born_jobs(connection, number, command, now))
     return written + len(doc or b"") + 3 * ROW_BYTES + len(growth.jobs) * JOB_BYTES
 
 

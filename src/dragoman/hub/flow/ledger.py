@@ -77,13 +77,13 @@ class Ledger:
         tally = self._waiting.get(of)
         if tally is None:
             tally = self._waiting[of] = _Tally()
+            if len(self._waiting) == MOST_WAITING:
+                self._write_soon()
         tally.calls += 1
         if usage is not None:
             tally.told += sums_of(usage)
         if self._timer is None:
             self._timer = self._clock.call_at(self._clock.monotonic() + WRITTEN_S, self._write_soon)
-        elif len(self._waiting) == MOST_WAITING:
-            self._write_soon()
 
     def today(self) -> int:
         """The day that it is, counted from 1970 (UTC)."""
