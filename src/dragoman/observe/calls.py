@@ -25,7 +25,7 @@ from dragoman.ports.clock import Clock, Timer
 
 FLUSH_S: Final = 0.1
 
-_encode = msgspec.json.Encoder().encode
+_encode_into = msgspec.json.Encoder().encode_into
 _MESSAGES: Final = {TaskState.COMPLETED: names.CALL_COMPLETED, TaskState.CANCELED: names.CALL_CANCELLED}
 _STATUS: Final = {TaskState.COMPLETED: "completed", TaskState.CANCELED: "cancelled"}
 _END: Final = Wait.END
@@ -170,12 +170,14 @@ def _line(task: Task, carried: Carried | None, stamp: Callable[[datetime], str],
 
 
 def _json(redact: Redact, lines: Sequence[CallLine]) -> bytes:
-    encoded = [_encode(line) for line in lines]
-    whole = [
-        bounded(redact(_given(line))) if len(each) > MAX_LINE or _is_suspect(line) else each
-        for each, line in zip(encoded, lines, strict=True)
-    ]
-    return b"\n".join([*whole, b""])
+    text = bytearray()
+    for line in lines:
+        begin = len(text)
+        _encode_into(line, text, begin)
+        if len(text) - begin > MAX_LINE or _is_suspect(line):
+            text[begin:] = bounded(redact(_given(line)))
+        text += b"\n"
+    return bytes(text)
 
 
 def _is_suspect(line: CallLine) -> bool:

@@ -217,9 +217,8 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
         last = growth.after + len(growth.events)
         state = codec.STATE[task.state]
         head = (number, task.id, task.tenant, task.caller_id, task.context_id, state, at, last, log)
-        row = (*head, *_found_by(task))
-        digest = audit.digest_of(row, room)
-        covers[number] = digest
+        row = head + _found_by(task)
+        digest = covers[number] = audit.digest_of(row, room)
         stored[task.tenant] = stored.get(task.tenant, 0) + len(log)
         rows.append((*row, digest, n))
         if opening.once is not None or opening.alias is not None:
