@@ -3,33 +3,12 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from dragoman.model.http import EPOCH, Headers
+from dragoman.model.http import Headers
 from dragoman.model.json import Json
+from dragoman.model.times import in_words
 
 LONGEST_WAIT_S: Final = 3600
-_FRACTIONS: Final = [f".{millisecond:03}Z" for millisecond in range(1000)]
-
-
-class _Written:
-    """Writes times; keeps the second it wrote last, in which most times of an answer lie: a third of the work."""
-
-    __slots__ = ("_last",)
-
-    def __init__(self) -> None:
-        self._last = (EPOCH, "1970-01-01T00:00:00")  # one value, for two threads may write at once
-
-    def __call__(self, at: datetime) -> str:
-        """`2026-01-12T10:00:00.000Z`, of a time in UTC."""
-        second, text = self._last
-        past = at - second
-        if past.seconds or past.days:
-            second = at.replace(microsecond=0)
-            text = f"{at.year:04}-{at.month:02}-{at.day:02}T{at.hour:02}:{at.minute:02}:{at.second:02}"
-            self._last, past = (second, text), at - second
-        return text + _FRACTIONS[past.microseconds // 1000]
-
-
-wire_time: Final = _Written()
+wire_time: Final = in_words
 
 
 def read_time(value: Json, missing: datetime) -> datetime:

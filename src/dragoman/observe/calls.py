@@ -5,7 +5,7 @@ Too many lines are dropped and counted: a slow disk or a stuck pipe never delays
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Literal
@@ -16,11 +16,11 @@ from dragoman.model.errors import DragomanError
 from dragoman.model.operations import Wait
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
+from dragoman.model.times import in_words
 from dragoman.observe import names
 from dragoman.observe.lines import MOST, LineWriter, Sink
 from dragoman.observe.logs import MAX_LINE, Line, Redact, as_it_is, bounded
 from dragoman.observe.metrics import Carried
-from dragoman.observe.stamps import Stamps
 from dragoman.ports.clock import Clock, Timer
 
 FLUSH_S: Final = 0.1
@@ -82,7 +82,6 @@ class CallLog:
         self._shown = _pretty if form == "pretty" else partial(_json, redact)
         self._writer = lines or LineWriter(sink or sys.stderr.buffer)
         self._replica = replica
-        self._stamps = Stamps()
         self._ended: list[tuple[Task, Carried | None]] = []
         self._timer: Timer | None = None
         self.set_level(level)
@@ -118,8 +117,8 @@ class CallLog:
         self._timer = None
         if self._ended:
             # Made together, they are made in half the time; and a sink that is stuck holds lines, not calls.
-            stamp, replica = self._stamps.of, self._replica
-            lines = [_line(task, carried, stamp, replica) for task, carried in self._ended]
+            replica = self._replica
+            lines = [_line(task, carried, replica) for task, carried in self._ended]
             self._ended = []
             self._writer.put(len(lines), lambda: self._shown(lines))
 
@@ -130,12 +129,12 @@ def _gravity(task: Task) -> int:
     return logging.ERROR if broken else logging.WARNING
 
 
-def _line(task: Task, carried: Carried | None, stamp: Callable[[datetime], str], replica: str) -> CallLine:
+def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
     ended = task.ended_at or task.updated_at
     took_s = (ended - task.created_at).total_seconds()
     asked, state, trace, usage = task.asked, task.state, task.trace, task.usage
     line = CallLine(
-        timestamp=stamp(ended),
+        timestamp=in_words(ended),
         level="info",
         message=_MESSAGES.get(state, names.CALL_FAILED),
         call_id=task.id,

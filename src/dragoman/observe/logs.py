@@ -14,8 +14,8 @@ from typing import Final, Literal
 import msgspec
 
 from dragoman.model.task import Task
+from dragoman.model.times import in_words
 from dragoman.observe.lines import LineWriter
-from dragoman.observe.stamps import Stamps
 
 HUB: Final = logging.getLogger("dragoman")
 MAX_LINE: Final = 8 * 1024
@@ -46,7 +46,7 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """A record as JSON; what was said with `extra={"fields": …}` stands beside the message."""
         line: Line = {
-            "timestamp": Stamps().of(datetime.fromtimestamp(record.created, UTC)),
+            "timestamp": in_words(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
             "logger": record.name,

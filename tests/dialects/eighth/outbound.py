@@ -30,7 +30,7 @@ def ask(outgoing: Outgoing) -> HttpRequest | None:
     headers = {**HEADERS, **outgoing.headers}
     said: JsonObject = {"do": outgoing.verb.value}
     if outgoing.verb is Verb.SEND and message is not None:
-        headers |= sent_once(outgoing)
+        headers[b"idempotency-key"] = sent_once(outgoing)
         said |= {"to": task.agent_id, "id": message.id, "say": [plain_part(part) for part in message.parts]}
         said |= {"context": task.context_id, "wait": outgoing.asked.wait is not Wait.NONE}
         known = remote.task_id if remote is not None and outgoing.asked.continues is not None else None
