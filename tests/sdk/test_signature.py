@@ -4,6 +4,8 @@ import dataclasses
 import enum
 import functools
 import json
+import sys
+import textwrap
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -196,6 +198,29 @@ def test_what_cannot_be_published_is_named_when_it_is_decorated() -> None:
         Signature(odd)
     with pytest.raises(TypeError, match="unknown: the annotation of 'query' cannot be read"):
         Signature(space["unknown"])
+
+
+def test_an_annotation_may_name_what_only_type_checkers_import() -> None:
+    space = written(
+        """
+        def search(query: str, context: Context, told: Message | None = None) -> None: ...
+        def unknown(query: str, place: list[Nowhere]) -> None: ...
+        """
+    )
+
+    signature = Signature(space["search"])
+    assert list(signature.input_schema["properties"]) == ["query"]
+    assert [each.handed for each in signature.parameters] == [None, Handed.CONTEXT, Handed.MESSAGE]
+    with pytest.raises(TypeError, match=r"unknown: the annotation of 'place' cannot be read: NameError: .*'Nowhere'"):
+        Signature(space["unknown"])
+
+
+def written(code: str) -> dict[str, Any]:
+    """What a module of that text holds; before Python 3.14 it has to say that annotations are not evaluated."""
+    space: dict[str, Any] = {}
+    header = "" if sys.version_info >= (3, 14) else "from __future__ import annotations\n"
+    exec(header + textwrap.dedent(code), space)  # noqa: S102 - no type checker lets it stand
+    return space
 
 
 def test_a_missing_or_wrong_field_is_named_with_what_was_expected() -> None:

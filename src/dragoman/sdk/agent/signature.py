@@ -7,7 +7,16 @@ annotated `Context` or `Message` are handed in by whoever calls and are not publ
 import functools
 import inspect
 import typing
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, NamedTuple, Union
@@ -28,6 +37,7 @@ from dragoman.sdk.agent.schema import (
     to_json,
     with_notes,
 )
+from dragoman.sdk.annotations import annotations_of, parameters_of
 from dragoman.sdk.content import Message
 from dragoman.sdk.work.context import Context
 
@@ -185,7 +195,7 @@ def _read(function: Function) -> tuple[list[Parameter], Any, object]:
     hints = _hints(function)
     parameters: list[Parameter] = []
     rest: Any = _NOTHING
-    for each in inspect.signature(function).parameters.values():
+    for each in parameters_of(function).values():
         kind = with_notes(Any if hints.get(each.name) is object else hints.get(each.name, Any))
         match each.kind:
             case inspect.Parameter.VAR_POSITIONAL:
@@ -210,15 +220,27 @@ def _hints(function: Function) -> dict[str, Any]:
     try:
         return typing.get_type_hints(code, names, include_extras=True)
     except Exception:  # noqa: BLE001, S110 - an annotation is an expression: it raises what it likes
-        pass  # Which one it was is found out below.
-    for name, written in getattr(code, "__annotations__", {}).items():
+        pass  # Which one it was is found out below, unless it lacks nothing but one of those two.
+    hints: dict[str, Any] = {}
+    for name, written in _written(function).items():
         try:
-            typing.get_type_hints(type("_", (), {"__annotations__": {name: written}}), names, include_extras=True)
+            alone = type("_", (), {"__annotations__": {name: written}})
+            hints |= typing.get_type_hints(alone, names, include_extras=True)
         except Exception as error:  # noqa: BLE001 - an annotation is an expression: it raises what it likes
             raise TypeError(
                 f"{name_of(function)}: the annotation of {name!r} cannot be read: {type(error).__name__}: {error}"
             ) from None
-    raise TypeError(f"{name_of(function)}: its annotations cannot be read")
+    return hints
+
+
+def _written(function: Function) -> Mapping[str, Any]:
+    """The annotations, not evaluated where they cannot be. Raises TypeError."""
+    try:
+        return annotations_of(_code(function))
+    except Exception as error:  # noqa: BLE001 - an annotation is an expression: it raises what it likes
+        raise TypeError(
+            f"{name_of(function)}: its annotations cannot be read: {type(error).__name__}: {error}"
+        ) from None
 
 
 def _code(function: Function) -> Function:
@@ -232,7 +254,7 @@ def _code(function: Function) -> Function:
 
 
 def _rest_name(function: Function) -> str:
-    kinds = inspect.signature(function).parameters.values()
+    kinds = parameters_of(function).values()
     return next(each.name for each in kinds if each.kind is inspect.Parameter.VAR_KEYWORD)
 
 

@@ -12,6 +12,7 @@ from dragoman.model import operations
 from dragoman.model.errors import AgentNotFound, DragomanError
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.steps import FIRST, PREVIOUS, as_object, input_of
+from dragoman.sdk.annotations import parameters_of
 from dragoman.sdk.client.client import A2AClient, current_client
 from dragoman.sdk.client.results import CallResult
 from dragoman.sdk.client.step import Step
@@ -136,7 +137,7 @@ async def delegate(
 
     Raises AgentNotFound where there is neither.
     """
-    takes_labels = "labels" in inspect.signature(classify).parameters
+    takes_labels = "labels" in parameters_of(classify)
     label = await _value(classify(task, labels=list(to)) if takes_labels else classify(task))
     agent_id = None if label is None else to.get(label)
     if agent_id is not None:
