@@ -21,6 +21,7 @@ from msgspec import Meta, inspect
 
 from dragoman.model.issuer import Issuer
 from dragoman.model.json import Json, JsonObject
+from dragoman.model.loopback import is_loopback_address
 from dragoman.model.secret import Secret
 
 DEFAULT_FILE: Final = Path(__file__).with_name("config.default.toml")
@@ -299,7 +300,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config_file: Path
 def is_loopback(host: str) -> bool:
     """Whether a bind address is reached from this machine only."""
     try:
-        return ip_address(host).is_loopback
+        return is_loopback_address(host)
     except ValueError:
         return host.lower() == "localhost"
 

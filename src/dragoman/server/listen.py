@@ -1,10 +1,11 @@
 """The sockets to listen on, and enough file descriptors for them."""
 
 import errno
-import ipaddress
 import logging
 import resource
 import socket
+
+from dragoman.model.loopback import is_loopback_address
 
 
 class CannotListen(Exception):
@@ -54,7 +55,7 @@ def port_of(listener: socket.socket) -> int:
 def is_loopback(listener: socket.socket) -> bool:
     """Whether only this machine can reach it."""
     address: str = listener.getsockname()[0]
-    return ipaddress.ip_address(address).is_loopback
+    return is_loopback_address(address)
 
 
 def raise_file_limit(wanted: int, log: logging.Logger) -> int:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from dragoman.model.loopback import is_loopback_address
+
 CARD_PATHS: Final = (
     "/.well-known/agent-card.json",
     "/.well-known/agent.json",
@@ -97,7 +99,7 @@ def is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return is_loopback_address(host)
     except ValueError:
         return False
 

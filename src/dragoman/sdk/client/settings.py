@@ -5,12 +5,13 @@ machine the admin token in the data directory, unless others could read it. The 
 when a client is made. Imports little: every command of the command line begins here.
 """
 
-import ipaddress
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
+
+from dragoman.model.loopback import is_loopback_address
 
 DEFAULT_HUB: Final = "http://127.0.0.1:8700"
 DEV_FOLDER: Final = "dev"
@@ -48,7 +49,7 @@ def is_loopback(url: str) -> bool:
     """Whether a URL leads to this machine."""
     try:
         host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or is_loopback_address(host)
     except ValueError:
         return False
 

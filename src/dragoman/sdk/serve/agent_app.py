@@ -4,7 +4,6 @@ Where they listen is not known here. So callers need a token unless DRAGOMAN_AUT
 is served; and the address in the agent's cards is that of DRAGOMAN_PUBLIC_URL, or of DRAGOMAN_PORT on this machine.
 """
 
-import ipaddress
 import logging
 import os
 from collections.abc import AsyncGenerator
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 from urllib.parse import urlsplit
 
 from dragoman.backends.local.bus import LocalBus
+from dragoman.model.loopback import is_loopback_address
 from dragoman.observe.calls import CallLog
 from dragoman.ports.clock import SystemClock
 from dragoman.sdk.serve.agent_server import greet, settings_of
@@ -101,7 +101,7 @@ class Watched:
 def _is_here(client: tuple[str, int] | None) -> bool:
     """Whether a request comes from this machine; over a UNIX socket it has no address."""
     try:
-        return client is None or ipaddress.ip_address(client[0]).is_loopback
+        return client is None or is_loopback_address(client[0])
     except ValueError:
         return False
 
