@@ -1,6 +1,8 @@
 """Keys asked for in one turn make one trip, and each asker gets its own answer."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -23,13 +25,13 @@ def _name(key: str) -> Name:
 
 
 @pytest.fixture
-def connection(tmp_path: Path) -> Connection:
-    opened = connect(tmp_path / "hub.db")
-    prepare(opened, reads_only=False)
-    schema.migrate(opened, schema.migrations(), NOW)
-    for key, expires in (("a", NOW + 1), ("b", NOW + 1), ("old", NOW)):
-        opened.execute(SQL["note_key"], (*_name(key), f"task-{key}", key.encode(), expires, NOW)).fetchall()
-    return opened
+def connection(tmp_path: Path) -> Iterator[Connection]:
+    with closing(connect(tmp_path / "hub.db")) as opened:
+        prepare(opened, reads_only=False)
+        schema.migrate(opened, schema.migrations(), NOW)
+        for key, expires in (("a", NOW + 1), ("b", NOW + 1), ("old", NOW)):
+            opened.execute(SQL["note_key"], (*_name(key), f"task-{key}", key.encode(), expires, NOW)).fetchall()
+        yield opened
 
 
 def test_keys_asked_for_in_one_turn_make_one_trip_and_each_asker_hears_of_its_own(connection: Connection) -> None:

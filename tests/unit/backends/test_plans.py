@@ -2,6 +2,8 @@
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Final
 
 import pytest
@@ -43,10 +45,10 @@ ALLOWED: Final[dict[str, dict[str, str]]] = {
 
 
 @pytest.fixture(scope="module")
-def database() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    schema.migrate(connection, schema.migrations(), 0)
-    return connection
+def database() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        schema.migrate(connection, schema.migrations(), 0)
+        yield connection
 
 
 def plan(database: sqlite3.Connection, sql: str) -> list[str]:

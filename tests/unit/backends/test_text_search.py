@@ -1,6 +1,8 @@
 """Whatever is asked for, and however: what is found is what a look at every agent would find, best first, once each."""
 
 import random
+from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 
 import msgspec
@@ -44,14 +46,14 @@ def crowd() -> list[Agent]:
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory, crowd: list[Agent]) -> Connection:
-    connection = connect(tmp_path_factory.mktemp("registry") / "hub.db")
-    schema.migrate(connection, schema.migrations(), 0)
-    connection.execute("BEGIN")
-    for agent in crowd:
-        agents.register(connection, agent)
-    connection.execute("COMMIT")
-    return connection
+def registry(tmp_path_factory: pytest.TempPathFactory, crowd: list[Agent]) -> Iterator[Connection]:
+    with closing(connect(tmp_path_factory.mktemp("registry") / "hub.db")) as connection:
+        schema.migrate(connection, schema.migrations(), 0)
+        connection.execute("BEGIN")
+        for agent in crowd:
+            agents.register(connection, agent)
+        connection.execute("COMMIT")
+        yield connection
 
 
 QUERIES = [

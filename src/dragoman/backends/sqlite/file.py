@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar, final
 
@@ -67,18 +68,23 @@ class StoreFile:
         self._lock.acquire()
         # Who ends properly takes the log away.
         self.left_open = path.with_name(path.name + "-wal").exists()
-        try:
-            self.connection = _open(path, connect, now())
+        with ExitStack() as undo:
+            undo.callback(self._lock.release)
+
+            def opened(at: Path) -> Connection:
+                connection = connect(at)
+                undo.callback(connection.close)
+                return connection
+
+            self.connection = _open(path, opened, now())
             self._checkpoints = Checkpoints(path, wal_mib)
             log_bytes = self._checkpoints.limit_bytes
             self.space = Space(path, log_bytes=log_bytes, ballast_bytes=int(ballast_mib * MIB), disk=disk)
             self.space.begin()
-            connections = [self.connection] if inline else [_reader(path, connect) for _ in range(readers)]
+            connections = [self.connection] if inline else [_reader(path, opened) for _ in range(readers)]
             if not inline:
                 self._checkpoints.start(path, connect)
-        except BaseException:
-            self._lock.release()
-            raise
+            undo.pop_all()
         self._inspector = Inspector(path, limit_bytes=log_bytes, monotonic=monotonic)
         self._loop = asyncio.get_running_loop()
         self._readers = Readers(connections, threads=not inline)
