@@ -26,7 +26,8 @@ CASES: Final = (16, 64)
 BARE: Final = "bare inserts"
 GOALS: Final = {16: "goal 0.5", 64: "goal 0.5, 10,000/s"}
 PARKED: Final = "-parked"
-ONE_PLACE: Final = {"DRAGOMAN_CALLS_QUEUED_AT_ONCE": "1"}
+ROOM: Final = {"DRAGOMAN_CALLS_QUEUED_PER_AGENT": "1000000"}
+ONE_PLACE: Final = {"DRAGOMAN_CALLS_QUEUED_AT_ONCE": "1", **ROOM}
 SILENT_ID: Final = "agt_bench_silent"
 SILENT_MS: Final = 3_600_000
 LOOK_S: Final = 0.1
@@ -70,7 +71,7 @@ def run(options: Options, folder: Path) -> dict[str, Any]:
         unanswered = {hub.name: park(hub, silent) for hub in parked}
         for hub in parked:
             stage.count(hub.name, Answers(0), 1)
-        hubs = stage.hubs(upstream)
+        hubs = stage.hubs(upstream, settings=ROOM)
         queues = [Queue(Contender("naive", naive.accepted_call(), naive.server.pid), naive)]
         for hub in [*parked, *hubs]:
             contender = Contender(hub.name, hub.accepted_call(AGENT_ID), hub.server.pid)

@@ -100,6 +100,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     hold_ms: Annotated[int, Meta(ge=0, le=10_000)]
     drain_s: Annotated[float, Meta(ge=0, le=3600)]
     queued_at_once: Count
+    queued_per_agent: Count
     retries: Annotated[int, Meta(ge=0, le=3)]
     breakers: bool
     per_agent: Count

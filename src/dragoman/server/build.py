@@ -288,7 +288,12 @@ async def build(
     flow = Flow(
         breakers=breakers,
         limits=Limits(clock=clock, tenants=tenant_limits(settings)),
-        gate=Gate(clock=clock, per_agent=settings.calls.per_agent, usual_ms=estimates.mean_ms),
+        gate=Gate(
+            clock=clock,
+            per_agent=settings.calls.per_agent,
+            accepted=settings.calls.queued_per_agent,
+            usual_ms=estimates.mean_ms,
+        ),
     )
     router = Router(
         store=store,

@@ -12,6 +12,7 @@ from dragoman.model.operations import Priority, Wait
 from tests.contracts.manual_clock import ManualClock
 from tests.contracts.samples import new_task
 
+ACCEPTED = 40  # most accepted calls that wait for one agent
 ENDPOINT = Endpoint(dialect="platform", url="http://agent.example/")
 
 
@@ -41,7 +42,7 @@ class World:
     def __init__(self, *, per_agent: int = 2, tenants: RateLimits | None = None, usual_ms: int | None = None) -> None:
         self.clock = ManualClock()
         self.usual_ms = usual_ms
-        self.gate = Gate(clock=self.clock, per_agent=per_agent, usual_ms=self._usual)
+        self.gate = Gate(clock=self.clock, per_agent=per_agent, accepted=ACCEPTED, usual_ms=self._usual)
         self.limits = Limits(clock=self.clock, tenants=tenants)
         self.breakers = Breakers(clock=self.clock, p95_ms=self._usual, aside=self.gate.aside)
         self.flow = Flow(breakers=self.breakers, limits=self.limits, gate=self.gate)

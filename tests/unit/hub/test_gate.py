@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.hub.flow.queue import ACCEPTED, WAITED_FOR, Permit
+from dragoman.hub.flow.queue import WAITED_FOR, Permit
 from dragoman.model.agent import RateLimits, Via
 from dragoman.model.call import OpenedCall
 from dragoman.model.errors import AgentTimeout, RateLimited
 from dragoman.model.operations import Priority, Wait
 from tests.support.run import run
-from tests.unit.hub.flow_parts import World, agent, caller
+from tests.unit.hub.flow_parts import ACCEPTED, World, agent, caller
 
 
 def entered(world: World, opened: OpenedCall) -> Permit:

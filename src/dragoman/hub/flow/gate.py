@@ -30,9 +30,11 @@ Usual = Callable[[str, str, str | None], int | None]  # milliseconds, by tenant,
 class Gate:
     """Who runs and who waits, by agent."""
 
-    def __init__(self, *, clock: Clock, per_agent: int, usual_ms: Usual) -> None:
+    def __init__(self, *, clock: Clock, per_agent: int, accepted: int, usual_ms: Usual) -> None:
+        """`per_agent` run at once where nobody says how many; `accepted` wait for one that nobody waits for."""
         self._clock = clock
         self._per_agent = per_agent
+        self._accepted = accepted
         self._usual_ms = usual_ms
         self._targets: dict[str, Target] = {}
         self._placed: dict[str, Target] = {}  # where a call has a place, though it has not come to wait yet
@@ -153,7 +155,7 @@ class Gate:
             return known
         if len(self._targets) >= REMEMBERED:
             self._targets = {uuid: target for uuid, target in self._targets.items() if not target.idle}
-        made = self._targets[agent.uuid] = Target(agent.id, self._clock)
+        made = self._targets[agent.uuid] = Target(agent.id, self._clock, accepted=self._accepted)
         return made
 
     def _wait_s(self, call: AdmittedCall, ahead: int, most: int) -> float:

@@ -15,7 +15,6 @@ from dragoman.model.errors import AgentTimeout
 from dragoman.ports.clock import Clock
 
 WAITED_FOR: Final = 256
-ACCEPTED: Final = 10_000
 
 
 @final
@@ -70,14 +69,14 @@ class Target:
 
     __slots__ = ("_clock", "_order", "_queue", "accepted", "agent_id", "most", "running", "to_the_end", "waited_for")
 
-    def __init__(self, agent_id: str, clock: Clock) -> None:
+    def __init__(self, agent_id: str, clock: Clock, *, accepted: int) -> None:
         self.agent_id: Final = agent_id
         self._clock = clock
         self.most = 0
         self.to_the_end = False  # a permit counts until its call has ended, not only while the hub talks to the agent
         self.running = 0
         self.waited_for: Final = Places(WAITED_FOR)
-        self.accepted: Final = Places(ACCEPTED)
+        self.accepted: Final = Places(accepted)
         self._queue: list[tuple[float, int, _Waiter]] = []
         self._order = 0
 
