@@ -94,7 +94,10 @@ def log_lines(hub: HubProcess) -> list[dict[str, Any]]:
 
 def tracebacks(hub: HubProcess) -> list[dict[str, Any]]:
     """The log lines that tell of something unexpected."""
-    return [line for line in log_lines(hub) if "traceback" in line or line["level"] in ("error", "critical")]
+    found = [line for line in log_lines(hub) if "traceback" in line or line["level"] in ("error", "critical")]
+    for line in found:
+        print(line["message"], line.get("traceback", ""), sep="\n")  # pytest shows it whole where a test fails
+    return found
 
 
 def call_line(hub: HubProcess, call_id: str) -> dict[str, Any]:
