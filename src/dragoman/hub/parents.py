@@ -23,21 +23,20 @@ from dragoman.ports.store import Scope, Tasks
 
 MOST_FOUND: Final = 100_000  # open calls that are found by trace and conversation; by its name every one is
 
-Place = tuple[str, str, str]  # tenant, agent, and a trace or a conversation
+Found = Task | dict[str, Task]  # one call, as nearly always; or several by their spans, the last one last
 
 
 @final
 class LiveCalls:
     """The calls that this replica carries now, and where their agents would call on from."""
 
-    __slots__ = ("_by_id", "_most", "_places", "_spans")
+    __slots__ = ("_by_id", "_conversations", "_most", "_traces")
 
     def __init__(self, most: int = MOST_FOUND) -> None:
         self._most = most
         self._by_id: dict[str, Task] = {}
-        self._spans: dict[str, Task] = {}
-        # Of several at one place the last is taken; the others are kept, to stay when it ends.
-        self._places: dict[Place, Task | dict[str, Task]] = {}
+        self._traces: dict[str, Found] = {}
+        self._conversations: dict[str, Found] = {}  # by the caller's name, and by the target's where it has another
 
     def __contains__(self, task_id: str) -> bool:
         return task_id in self._by_id
@@ -46,8 +45,8 @@ class LiveCalls:
         return len(self._by_id)
 
     def sizes(self) -> tuple[int, int, int]:
-        """How many calls there are, and how many entries by spans and by places."""
-        return len(self._by_id), len(self._spans), len(self._places)
+        """How many calls there are, and how many traces and conversations."""
+        return len(self._by_id), len(self._traces), len(self._conversations)
 
     def get(self, task_id: str) -> Task | None:
         """The call of that id, as it was when it began to be carried."""
@@ -55,65 +54,66 @@ class LiveCalls:
 
     def add(self, task: Task) -> None:
         """A call is carried from now on."""
-        if task.id in self._by_id:
-            self.drop(task.id)
-        self._by_id[task.id] = task
-        if len(self._spans) < self._most:
-            tenant, agent_id, trace, places = task.tenant, task.agent_id, task.trace, self._places
-            self._spans[trace.span_id] = task
-            place = (tenant, agent_id, trace.trace_id)
-            if places.setdefault(place, task) is not task:
-                self._put(place, task)
-            place = (tenant, agent_id, task.context_id)
-            if places.setdefault(place, task) is not task:
-                self._put(place, task)
+        by_id, task_id = self._by_id, task.id
+        if task_id in by_id:
+            self.drop(task_id)
+        by_id[task_id] = task
+        if len(by_id) <= self._most:
+            trace_id, context_id = task.trace.trace_id, task.context_id
+            if self._traces.setdefault(trace_id, task) is not task:
+                _put(self._traces, trace_id, task)
+            if self._conversations.setdefault(context_id, task) is not task:
+                _put(self._conversations, context_id, task)
             if task.remote is not None and task.remote.context_id is not None:
-                self._put((tenant, agent_id, task.remote.context_id), task)
+                _put(self._conversations, task.remote.context_id, task)
 
     def drop(self, task_id: str) -> None:
         """A call is carried no longer."""
         task = self._by_id.pop(task_id, None)
         if task is None:
             return
-        tenant, agent_id, trace, places = task.tenant, task.agent_id, task.trace, self._places
-        if self._spans.get(trace.span_id) is task:
-            del self._spans[trace.span_id]
-        place = (tenant, agent_id, trace.trace_id)
-        if (known := places.pop(place, None)) is not task and known is not None:
-            self._take(place, known, task)
-        place = (tenant, agent_id, task.context_id)
-        if (known := places.pop(place, None)) is not task and known is not None:
-            self._take(place, known, task)
-        if task.remote is not None and task.remote.context_id is not None:
-            place = (tenant, agent_id, task.remote.context_id)
-            if (known := places.pop(place, None)) is not None:
-                self._take(place, known, task)
+        trace_id, context_id = task.trace.trace_id, task.context_id
+        if (found := self._traces.pop(trace_id, None)) is not task:
+            _leave(self._traces, trace_id, found, task)
+        if (found := self._conversations.pop(context_id, None)) is not task:
+            _leave(self._conversations, context_id, found, task)
+        if task.remote is not None and (context_id := task.remote.context_id) is not None:
+            _leave(self._conversations, context_id, self._conversations.pop(context_id, None), task)
 
     def of_span(self, trace: Trace) -> Task | None:
         """The call whose own span is the parent of this one."""
-        if trace.parent_span_id is None:
+        span_id, found = trace.parent_span_id, self._traces.get(trace.trace_id)
+        if span_id is None or found is None:
             return None
-        task = self._spans.get(trace.parent_span_id)
-        return task if task is not None and task.trace.trace_id == trace.trace_id else None
+        if isinstance(found, dict):
+            return found.get(span_id)
+        return found if found.trace.span_id == span_id else None
 
     def at(self, tenant: str, agent_id: str, place: str) -> Task | None:
         """The last of an agent's open calls in a trace or a conversation."""
-        found = self._places.get((tenant, agent_id, place))
-        return next(reversed(found.values())) if isinstance(found, dict) else found
+        for found in (self._traces.get(place), self._conversations.get(place)):
+            several = reversed(found.values()) if isinstance(found, dict) else () if found is None else (found,)
+            for task in several:
+                if task.agent_id == agent_id and task.tenant == tenant:
+                    return task
+        return None
 
-    def _put(self, place: Place, task: Task) -> None:
-        known = self._places.setdefault(place, task)
-        if isinstance(known, dict):
-            known[task.id] = task
-        elif known is not task:
-            self._places[place] = {known.id: known, task.id: task}
 
-    def _take(self, place: Place, known: Task | dict[str, Task], task: Task) -> None:
-        """Put back what was at a place beside this call."""
-        if isinstance(known, dict):
-            known.pop(task.id, None)
-        if known and known is not task:
-            self._places[place] = known
+def _put(places: dict[str, Found], place: str, task: Task) -> None:
+    """Have a call found at a place beside those that are there."""
+    found = places.setdefault(place, task)
+    if isinstance(found, dict):
+        found[task.trace.span_id] = task
+    elif found is not task:
+        places[place] = {found.trace.span_id: found, task.trace.span_id: task}
+
+
+def _leave(places: dict[str, Found], place: str, found: Found | None, task: Task) -> None:
+    """Put back what was found at a place beside a call."""
+    if isinstance(found, dict) and found.get(task.trace.span_id) is task:
+        del found[task.trace.span_id]
+    if found and found is not task:
+        places[place] = found
 
 
 class Parents:

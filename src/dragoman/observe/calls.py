@@ -51,7 +51,7 @@ class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     request_id: str | None = None
     dialect_in: str
     dialect_out: str | None = None
-    mode: str
+    mode: str = ""  # always set, though not at once: a call with more than 15 names makes a dictionary
     attempts: int = 0
     queued_ms: int | None = None
     hub_ms: int | None = None
@@ -145,14 +145,14 @@ def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
         duration_ms=round(took_s * 1000),
         trace_id=trace.given_id or f"trace_{trace.trace_id}",
         span_id=f"span_{trace.span_id}",
-        request_id=asked.request_id,
         dialect_in=task.dialect,
-        mode=_MODES[asked.wait],
         conversation_id=task.context_id,
-        parent_id=task.parent_id,
         depth=len(task.chain),
         replica=replica,
     )
+    line.request_id = asked.request_id
+    line.mode = _MODES[asked.wait]
+    line.parent_id = task.parent_id
     if state not in _STATUS:
         line.level = logging.getLevelName(_gravity(task)).lower()
         line.error_code = None if task.failure is None else task.failure.code

@@ -52,6 +52,19 @@ def test_of_several_at_one_place_the_last_is_taken_and_the_others_stay() -> None
     assert live.at("default", "a", "c") is None
 
 
+def test_at_one_place_calls_of_several_agents_and_tenants_are_told_apart() -> None:
+    live = LiveCalls()
+    calls = [task(1), task(2, agent="b"), task(3, tenant="other"), task(4, agent="b", tenant="other")]
+    for call in calls:
+        live.add(call)
+    for call in calls:
+        assert live.at(call.tenant, call.agent_id, "t") is live.at(call.tenant, call.agent_id, "c") is call
+        assert live.of_span(below(call.trace.span_id)) is call
+    live.drop("call-2")
+    assert live.at("default", "b", "c") is live.of_span(below("span-2")) is None
+    assert live.at("other", "b", "c") is calls[3]
+
+
 def test_the_name_that_the_target_has_for_a_conversation_finds_the_call_too() -> None:
     live = LiveCalls()
     live.add(msgspec.structs.replace(task(1), remote=Remote(context_id="theirs")))
@@ -85,7 +98,9 @@ def test_beyond_the_bound_calls_are_found_by_their_names_alone() -> None:
     live = LiveCalls(most=2)
     for number in range(4):
         live.add(task(number, context=f"c{number}"))
-    assert live.sizes()[:2] == (4, 2)
+    assert live.sizes() == (4, 1, 2)
+    assert live.of_span(below("span-1")) is not None
+    assert live.of_span(below("span-3")) is None
     assert live.at("default", "a", "c3") is None
     for number in range(4):
         live.drop(f"call-{number}")
