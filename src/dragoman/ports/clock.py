@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, Protocol, final
 
 CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -63,16 +64,13 @@ class SystemClock:
 
     __slots__ = ("_second", "_stamp", "_words")
 
+    now = staticmethod(partial(datetime.now, UTC))
     monotonic = staticmethod(time.monotonic)  # the clock that asyncio's loop uses too
 
     def __init__(self) -> None:
         self._second = -1
         self._stamp = ""
         self._words: list[str] = []
-
-    def now(self) -> datetime:
-        """Wall time, aware, UTC."""
-        return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
         """Wait so many seconds."""

@@ -130,7 +130,7 @@ class TaskList(msgspec.Struct, frozen=True, kw_only=True):
 class Tasks(Protocol):
     """Calls: opened, grown, read."""
 
-    async def open(self, opening: Opening) -> Opened | Duplicate:
+    def open(self, opening: Opening) -> Awaitable[Opened | Duplicate]:
         """Open a task, or find the one its key names."""
         ...
 

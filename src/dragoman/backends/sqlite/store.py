@@ -119,6 +119,8 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
     async def start(self) -> None:
         """Open the file and bring its schema up to date. Raises StoreInUse when another process has it open."""
         self._loop = asyncio.get_running_loop()
+        self._opened: asyncio.Future[Opened | Duplicate] = self._loop.create_future()
+        self._opened.set_result(OPENED)  # for every opening that is only held: nothing is awaited for it
         self._file = self._open_file()
         connection = self._file.connection
         removed_task, removed_delivery = retention.highest_removed(connection)
@@ -164,7 +166,7 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
 
     # Tasks
 
-    async def open(self, opening: Opening) -> Opened | Duplicate:
+    def open(self, opening: Opening) -> asyncio.Future[Opened | Duplicate]:
         """Open a task, or find the one its key names. A plain opening is held, not written.
 
         A request id is matched with recent ones only, so that nothing is awaited for it; `find_once` knows the others.
@@ -173,7 +175,9 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         if once is not None:
             known = self._recent.find(name_of(opening.task.tenant, once), self._steady.now())
             if known is not None and known[0] != opening.task.id:
-                return Duplicate(task_id=known[0], same=known[1] == once.digest)
+                found: asyncio.Future[Opened | Duplicate] = self._loop.create_future()
+                found.set_result(Duplicate(task_id=known[0], same=known[1] == once.digest))
+                return found
         self._file.space.refuse_new()
         self._file.writer.refuse_if_full()
         task_number = self._next_task
@@ -186,9 +190,9 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         if opening.durable or (once is not None and once.scope != REQUEST):
             future: asyncio.Future[Opened | Duplicate] = self._loop.create_future()
             self._file.writer.submit(Open(Held(opening, task_number, 0.0, True), future))
-            return await future
+            return future
         self._held.hold(opening, task_number)
-        return OPENED
+        return self._opened
 
     def append(self, growth: Growth) -> asyncio.Future[Raced | None]:
         """Write a step of a task; returns when it is on disk (None), or what came first.
