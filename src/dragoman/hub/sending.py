@@ -91,24 +91,18 @@ class Sending:
             return await self._streamed(caller, call)
         if asked.wait is ACCEPTED:
             return await self._accepted(call)
-        opened = await self._open(call)
-        if not isinstance(opened, OpenedCall):
-            return await self._joined(opened, asked, call.deadline)
-        if asked.then:
-            self._followed()
-            return await self._joined(opened.task, asked, call.deadline + END_TOLD_S)
-        return await self._carrier.carry(opened)
-
-    async def _open(self, call: AdmittedCall, *, claimed: bool = False) -> OpenedCall | Task:
-        """The call's task, opened; or the one that it joins. What a call took that is none is given back."""
         try:
-            opened = await self._tasks.open(call, claimed=claimed)
+            opened = await self._tasks.open(call)
         except BaseException:
             self._flow.given_up(call)
             raise
         if not isinstance(opened, OpenedCall):
             self._flow.given_up(call)
-        return opened
+            return await self._joined(opened, asked, call.deadline)
+        if asked.then:
+            self._followed()
+            return await self._joined(opened.task, asked, call.deadline + END_TOLD_S)
+        return await self._carrier.carry(opened)
 
     async def _accepted(self, call: AdmittedCall) -> Sent:
         """The word that the call is on disk. Carried at once where nothing waits before it, else by the queue."""
@@ -117,12 +111,14 @@ class Sending:
         queued = asked.continues is None and not asked.then
         slot = self._queue.slot() if queued and not asked.at_most_once else None
         try:
-            opened = await self._open(call, claimed=slot is not None)
+            opened = await self._tasks.open(call, claimed=slot is not None)
         except BaseException:
+            self._flow.given_up(call)
             if slot is not None:
                 slot.give_back()
             raise
         if not isinstance(opened, OpenedCall):
+            self._flow.given_up(call)
             if slot is not None:
                 slot.give_back()
             return await self._joined(opened, asked, call.deadline)
@@ -142,12 +138,14 @@ class Sending:
         fresh = call.operation.continues is None
         reader = self._reader(call.task, unwritten=True) if fresh else None
         try:
-            opened = await self._open(call)
+            opened = await self._tasks.open(call)
         except BaseException:
+            self._flow.given_up(call)
             if reader is not None:
                 reader.close()
             raise
         if not isinstance(opened, OpenedCall):
+            self._flow.given_up(call)
             if reader is not None:
                 reader.close()
             return stream_of(opened, self._reader(opened, after=call.operation.after))

@@ -4,7 +4,7 @@
 """
 
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, final
 
 import msgspec
 
@@ -40,6 +40,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     refused: tuple[str, ...] = ()
 
 
+@final
 class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="sent"):
     """The call went to an agent: one attempt. Said again under the same attempt it only names the remote task.
 
@@ -60,6 +61,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="s
     metadata: JsonObject | None = None
 
 
+@final
 class StatusChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="status"):
     """The task moved, or told how far it is. `result` is the checked answer of a completed one, as one object."""
 
@@ -74,6 +76,7 @@ class StatusChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     n: int = 0
 
 
+@final
 class MessageAdded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="message"):
     """Somebody said something. `direct`: the agent answered with a bare message, not a task."""
 
@@ -84,6 +87,7 @@ class MessageAdded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     n: int = 0
 
 
+@final
 class ArtifactChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="artifact"):
     """An artifact, or a further piece of one (`append`)."""
 
@@ -95,6 +99,7 @@ class ArtifactChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     n: int = 0
 
 
+@final
 class Watched(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="watched"):
     """Who is told of the task has changed; nothing that a stream would show."""
 
@@ -104,6 +109,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
     metadata: JsonObject | None = None
 
 
+@final
 class Logged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="log"):
     """A line that the agent noted about its work; nothing that a stream would show."""
 

@@ -31,7 +31,7 @@ def legal(state: TaskState, events: Iterable[TaskEvent]) -> list[TaskEvent]:
     kept: list[TaskEvent] = []
     moves = MOVES[state]  # none from an end
     for event in events:
-        if isinstance(event, StatusChanged):
+        if type(event) is StatusChanged:  # An `isinstance` that fails is dear, here and below.
             if event.state not in moves:
                 continue
             moves = MOVES[event.state]
@@ -50,20 +50,20 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
     said: list[Message] = []
     made: dict[str, Artifact] | None = None
     for event in events:
-        if isinstance(event, ArtifactChunk):
+        if type(event) is ArtifactChunk:
             if made is None:
                 made = {known.id: known for known in artifacts} if artifacts else {}
             piece = event.artifact
             known = made.get(piece.id) if event.append else None
             made[piece.id] = piece if known is None else _extended(known, piece)
-        elif isinstance(event, StatusChanged):
+        elif type(event) is StatusChanged:
             _fold_status(changes, event, task.state if status is None else status.state)
             status = event
-        elif isinstance(event, Sent):
+        elif type(event) is Sent:
             _fold_sent(changes, event, task)
-        elif isinstance(event, Watched):
+        elif type(event) is Watched:
             changes["callbacks"] = event.callbacks
-        elif isinstance(event, Logged):
+        elif type(event) is Logged:
             changes["logged"] = changes.get("logged", task.logged) + 1
         else:
             said.append(event.message)

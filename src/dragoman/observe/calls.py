@@ -131,7 +131,6 @@ def _gravity(task: Task) -> int:
 
 def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
     ended = task.ended_at or task.updated_at
-    took_s = (ended - task.created_at).total_seconds()
     asked, state, trace, usage = task.asked, task.state, task.trace, task.usage
     line = CallLine(
         timestamp=in_words(ended),
@@ -142,7 +141,7 @@ def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
         target_agent_id=task.agent_id,
         skill=task.skill,
         status=_STATUS.get(state, "failed"),
-        duration_ms=round(took_s * 1000),
+        duration_ms=round((ended - task.created_at).total_seconds() * 1000),
         trace_id=trace.given_id or f"trace_{trace.trace_id}",
         span_id=f"span_{trace.span_id}",
         dialect_in=task.dialect,
@@ -161,7 +160,7 @@ def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
         line.attempts = carried.attempts
         line.queued_ms = carried.waited_ms or None
         if asked.wait is _END:
-            line.hub_ms = round(carried.hub_s(took_s) * 1000)
+            line.hub_ms = round(carried.hub_s * 1000)
     if usage is not None:
         line.tokens = usage.tokens
         line.cost_usd = usage.cost_usd

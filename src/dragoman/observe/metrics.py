@@ -73,11 +73,7 @@ class Carried(msgspec.Struct, gc=False):
     attempts: int = 0
     took_s: float = 0.0
     waited_ms: int = 0  # for its turn
-
-    def hub_s(self, took_s: float) -> float:
-        """What the hub itself added to a call that took so long."""
-        hub_s = took_s - self.took_s - self.waited_ms / 1000
-        return hub_s if hub_s > 0.0 else 0.0
+    hub_s: float = 0.0  # what the hub itself added, known at the end
 
 
 class Metrics:
@@ -279,16 +275,20 @@ class Metrics:
         return carried
 
     def _bridged(self, task: Task, carried: Carried, took_s: float, now: float) -> None:
-        if carried.dialect is None:
+        hub_s = took_s - carried.took_s - carried.waited_ms / 1000
+        if hub_s > 0.0:
+            carried.hub_s = hub_s
+        dialect_in, dialect_out = task.dialect, carried.dialect
+        if dialect_out is None:
             return
-        pair = (task.dialect, carried.dialect)
-        if task.dialect != carried.dialect:
+        pair = (dialect_in, dialect_out)
+        if dialect_in != dialect_out:
             self._translations.add(pair, now)
         if task.asked.wait is _END:
             cells = self._overhead.get(pair)
             if cells is None:
                 cells = self._overhead[pair] = Histogram(names.OVERHEAD.bounds)
-            cells.observe(carried.hub_s(took_s))
+            cells.observe(carried.hub_s)
 
     def _used(self, caller: str, target: str, usage: Usage, now: float) -> None:
         """What an agent says a call used; nonsense is not counted."""

@@ -74,6 +74,7 @@ def test_a_call_line_has_the_documents_fields_in_its_order_and_ours_after_them()
     log = CallLog(clock=clock, form="json", sink=sink, replica="hub-1")
     carried = Carried()
     carried.dialect, carried.attempts, carried.took_s, carried.waited_ms = "agentvault", 2, 2.445, 3
+    carried.hub_s = 0.002
     log.write(
         call(
             2.45,
