@@ -51,6 +51,7 @@ from dragoman.security.signing import SignatureProblem
 
 ACCEPTED_S: Final = 86_400.0  # a call that nobody waits for has a day, unless it says otherwise
 MOST_OTHERS: Final = SHOWN - 1  # agents that are tried after the first; as many as are kept with the call
+_PARTS: Final = Feature.PARTS
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -328,7 +329,7 @@ def checked(message: Message, way: Way, endpoint: Endpoint, host: Host) -> Messa
     Raises InputRefused naming each failing path, ContentRefused.
     """
     parts, skill, compiled = message.parts, way.skill, way.compiled
-    takes_parts = Feature.PARTS in endpoint.features
+    takes_parts = _PARTS in endpoint.features
     # Words and files that the target takes as they are need no object, so no schema speaks of them.
     if compiled.input is not None and skill is not None and not (takes_parts and lone_object(parts) is None):
         given = input_object(parts, skill.input_schema)

@@ -24,7 +24,7 @@ from dragoman.model.errors import AgentError, DragomanError, Failure
 from dragoman.model.events import Sent, StatusChanged
 from dragoman.model.fit import Feature
 from dragoman.model.lifecycle import moved_to
-from dragoman.model.states import INTERRUPTED, TaskState
+from dragoman.model.states import FINAL, INTERRUPTED, TaskState
 from dragoman.model.task import Task
 from dragoman.observe.logs import IN_CALL
 from dragoman.ports.bus import Bus
@@ -157,7 +157,7 @@ class Carrier:
 
     def _carried(self, task: Task, agent: Agent, *, reached: bool) -> None:
         """Nobody carries this call any more; `reached`: its agent knows of it."""
-        if not task.ended:
+        if task.state not in FINAL:
             self._flow.ended(task)  # It waits for its caller, and takes nobody's place meanwhile.
             return
         self._tasks.live.drop(task.id)

@@ -30,6 +30,7 @@ AT_ONCE: Final = 250  # checks under way
 MOST_TROUBLED: Final = 10_000  # remembered; of others each failure is the first
 SOONEST: Final = 6  # a check is brought forward to this part of the interval after the one before
 _CHECKED: Final = frozenset({AgentStatus.ACTIVE, AgentStatus.UNREACHABLE})
+_UNREACHABLE: Final = AttemptOutcome.UNREACHABLE
 
 Problem = Callable[[Agent, str], Awaitable[str | None]]  # why an agent does not answer at a URL; None: it does
 Key = tuple[str, str]  # tenant, agent
@@ -93,7 +94,7 @@ class Health:
 
     def attempted(self, call: AdmittedCall, outcome: AttemptOutcome) -> None:
         """A call was sent: if its agent could not be reached, see soon whether it is there at all."""
-        if outcome is not AttemptOutcome.UNREACHABLE or not self._every_s or url_of(call.agent) is None:
+        if outcome is not _UNREACHABLE or not self._every_s or url_of(call.agent) is None:
             return
         tenant, agent_id = call.agent.tenant, call.agent.id
         troubled = self._trouble((tenant, agent_id))

@@ -30,6 +30,9 @@ class Feature(StrEnum):
     INLINE = "inline"  # file bytes inside
 
 
+_PARTS: Final = Feature.PARTS
+_INLINE: Final = Feature.INLINE
+
 Host = Callable[[int, Blob], str]  # the address under which the hub offers the file that is a message's n-th part
 
 
@@ -40,11 +43,11 @@ def fit_parts(
 
     Files inside become links to the hub where the target takes none.
     """
-    if Feature.PARTS not in features:
+    if _PARTS not in features:
         return (Data(value=input_object(parts, None)),)
     if text_only and len(parts) == 1 and isinstance(parts[0], Data):
         return (Text(text=_text_of(parts[0].value)),)
-    return parts if Feature.INLINE in features else hosted(parts, host)
+    return parts if _INLINE in features else hosted(parts, host)
 
 
 def hosted(parts: tuple[Part, ...], host: Host) -> tuple[Part, ...]:

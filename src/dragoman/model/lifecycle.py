@@ -5,6 +5,7 @@ a stream does not rebuild it. `output_of` finds the answer, wherever the agent p
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -23,7 +24,9 @@ from dragoman.model.json import JsonObject, is_object
 from dragoman.model.states import COMPLETED, FINAL, INTERRUPTED, MOVES, TaskState
 from dragoman.model.task import Task
 
-RESULT_ARTIFACT = "result"
+RESULT_ARTIFACT: Final = "result"
+_USER: Final = Role.USER
+_AGENT: Final = Role.AGENT
 
 
 def legal(state: TaskState, events: Iterable[TaskEvent]) -> list[TaskEvent]:
@@ -68,7 +71,7 @@ def fold(task: Task, events: Sequence[TaskEvent]) -> Task:
         else:
             said.append(event.message)
             changes["direct"] = event.direct
-            changes["answered"] = event.message.role is Role.USER or changes.get("answered", task.answered)
+            changes["answered"] = event.message.role is _USER or changes.get("answered", task.answered)
     if last.n:
         changes["heard"] = last.n  # They come in the agent's order: the last has the highest number.
     if said:
@@ -93,10 +96,12 @@ def output_of(task: Task) -> tuple[Part, ...]:
 
 def artifacts_of(task: Task) -> tuple[Artifact, ...]:
     """What the agent made; an answer that it left elsewhere (in a message or a status) is one artifact, `result`."""
-    if task.state is not TaskState.COMPLETED or any(
-        not _is_empty(part) for each in task.artifacts for part in each.parts
-    ):
+    if task.state is not COMPLETED:
         return task.artifacts
+    for made in task.artifacts:
+        for part in made.parts:
+            if not _is_empty(part):
+                return task.artifacts
     found = output_of(task)
     return (Artifact(id=RESULT_ARTIFACT, name=RESULT_ARTIFACT, parts=found),) if found else task.artifacts
 
@@ -108,7 +113,7 @@ def history_of(task: Task) -> tuple[Message, ...]:
 
 def says_again(task: Task, message: Message | None) -> bool:
     """Whether the last words of an agent that is done are its answer, which is shown as artifacts anyway."""
-    if message is None or task.state is not TaskState.COMPLETED or message.role is not Role.AGENT:
+    if message is None or task.state is not COMPLETED or message.role is not _AGENT:
         return False
     said = [part for part in message.parts if not _is_empty(part)]
     made = [part for artifact in artifacts_of(task) for part in artifact.parts if not _is_empty(part)]
@@ -137,7 +142,7 @@ def _answer(
     found = _filled(artifacts[0].parts if len(artifacts) == 1 else _all_parts(artifacts))
     if found:
         return found
-    if words is not None and words.role is not Role.USER:
+    if words is not None and words.role is not _USER:
         found = _filled(words.parts)
         if found:
             return found
@@ -216,9 +221,9 @@ def _all_parts(artifacts: tuple[Artifact, ...]) -> tuple[Part, ...]:
 
 def _last_words(messages: tuple[Message, ...]) -> tuple[Part, ...]:
     for message in reversed(messages):
-        if message.role is Role.USER:
+        if message.role is _USER:
             return ()
-        if message.role is Role.AGENT:
+        if message.role is _AGENT:
             found = _filled(message.parts)
             if found:
                 return found

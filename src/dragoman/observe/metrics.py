@@ -141,12 +141,13 @@ class Metrics:
     def attempted(self, call: AdmittedCall, outcome: AttemptOutcome, took_s: float, will_retry: bool) -> None:
         """One attempt of a call is over."""
         now, dialect = self._clock.monotonic(), call.endpoint.dialect
-        told_apart = (call.agent.id, outcome)
+        told_apart = (call.agent.card.id, outcome)
         self._attempts.add(told_apart, now)
         if will_retry:
             self._retries.add(told_apart, now)
-        if outcome is _ANSWERED:
-            for facet in changed(call.operation.message.parts, call.message.parts):
+        said, sent = call.operation.message, call.message
+        if sent is not said and outcome is _ANSWERED:
+            for facet in changed(said.parts, sent.parts):
                 self._losses.add((dialect, facet), now)
         carried = self._carrying(call.task.id)
         carried.dialect = dialect

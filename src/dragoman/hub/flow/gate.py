@@ -16,13 +16,14 @@ from dragoman.hub.flow.queue import Permit, Places, Target
 from dragoman.model.agent import Agent, Endpoint, Via
 from dragoman.model.call import AdmittedCall, OpenedCall
 from dragoman.model.errors import RateLimited
-from dragoman.model.operations import SendTask, Wait
+from dragoman.model.operations import ACCEPTED, SendTask
 from dragoman.model.rank import rank
 from dragoman.ports.clock import Clock
 
 REMEMBERED: Final = 10_000  # agents that nobody calls now, before those are forgotten
 UNKNOWN_WAIT_S: Final = 1
 LONGEST_WAIT_S: Final = 60
+_CONNECTED: Final = Via.CONNECTED
 
 Usual = Callable[[str, str, str | None], int | None]  # milliseconds, by tenant, agent and skill; None: not known
 
@@ -65,7 +66,7 @@ class Gate:
         if most is None:
             return
         spare = max(0, most - target.running)
-        accepted = asked.wait is Wait.NONE
+        accepted = asked.wait is ACCEPTED
         if _places(target, asked).full(None if caller.admin else caller.id, spare):
             wait_s = self._wait_s(call, target.waiting, most)
             raise self._busy(agent, most, wait_s, "Too many calls wait for {}.")
@@ -100,7 +101,7 @@ class Gate:
         call = opened.call
         agent = call.agent
         own = agent.limits.concurrent_requests
-        if own is None and (sent or call.endpoint.via is Via.CONNECTED):
+        if own is None and (sent or call.endpoint.via is _CONNECTED):
             return None
         target = self._targets.get(agent.uuid) or self._target(agent)
         target.most = self._per_agent if own is None else own
@@ -147,7 +148,7 @@ class Gate:
 
     def _most(self, agent: Agent, endpoint: Endpoint) -> int | None:
         own = agent.limits.concurrent_requests
-        return own or (None if endpoint.via is Via.CONNECTED else self._per_agent)
+        return own or (None if endpoint.via is _CONNECTED else self._per_agent)
 
     def _target(self, agent: Agent) -> Target:
         known = self._targets.get(agent.uuid)
@@ -194,4 +195,4 @@ def waited(opened: OpenedCall, seconds: float) -> OpenedCall:
 
 def _places(target: Target, asked: SendTask) -> Places:
     """Where a call waits, by whether somebody waits for it."""
-    return target.accepted if asked.wait is Wait.NONE else target.waited_for
+    return target.accepted if asked.wait is ACCEPTED else target.waited_for
