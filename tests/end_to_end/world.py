@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import logging
 import re
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from tests.support.platform_agent import Answer, PlatformAgent, Respond
 
 Seen = TypeVar("Seen")
 
+LOG: Final = logging.getLogger(__name__)
 PATIENCE_S: Final = 10.0
 RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 ALL_OPEN: Final[dict[str, Any]] = {"type": "object"}
@@ -96,7 +98,7 @@ def tracebacks(hub: HubProcess) -> list[dict[str, Any]]:
     """The log lines that tell of something unexpected."""
     found = [line for line in log_lines(hub) if "traceback" in line or line["level"] in ("error", "critical")]
     for line in found:
-        print(line["message"], line.get("traceback", ""), sep="\n")  # pytest shows it whole where a test fails
+        LOG.error("%s\n%s", line["message"], line.get("traceback"))  # pytest shows it whole where a test fails
     return found
 
 
