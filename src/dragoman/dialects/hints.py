@@ -71,20 +71,22 @@ def read_hints(*holders: JsonObject | None) -> Hints:
         found: Json = holder.get(HINTS)
         if is_object(found):
             block = {**found, **block} if block else found
-        agent = agent or _word(holder.get("agentId"))
-        skill = skill or _word(holder.get("skill"))
+        if "agentId" in holder:
+            agent = agent or _word(holder["agentId"])
+        if "skill" in holder:
+            skill = skill or _word(holder["skill"])
     if not block and agent is None and skill is None:
         return NO_HINTS
-    get = block.get
+    said = {name: value for name, value in block.items() if isinstance(value, str) and 0 < len(value) <= 256}.get
     return Hints(
-        agent=_word(get("agent")) or agent,
-        skill=_word(get("skill")) or skill,
-        parent=_word(get("parent")),
-        within=_word(get("call_id")),
-        title=_word(get("title")),
-        context=_word(get("context")),
-        priority=_PRIORITIES.get(_word(get("priority")) or "", Priority.NORMAL),
-        timeout_s=_timeout_s(get("timeout_ms")),
+        agent=said("agent", agent),
+        skill=said("skill", skill),
+        parent=said("parent"),
+        within=said("call_id"),
+        title=said("title"),
+        context=said("context"),
+        priority=_PRIORITIES.get(said("priority", ""), _NORMAL),
+        timeout_s=_timeout_s(block["timeout_ms"]) if "timeout_ms" in block else None,
     )
 
 
@@ -92,7 +94,9 @@ def without_hints(metadata: JsonObject | None) -> JsonObject | None:
     """The caller's own metadata, without the block that was for the hub."""
     if metadata is None or HINTS not in metadata:
         return metadata or None
-    return {name: value for name, value in metadata.items() if name != HINTS} or None
+    own = metadata.copy()
+    del own[HINTS]
+    return own or None
 
 
 def _word(value: Json) -> str | None:

@@ -67,11 +67,10 @@ class Reader(Generic[Shape]):
 
     def read(self, body: bytes | msgspec.Raw) -> Shape:
         """The shape. Raises msgspec.ValidationError naming the field, msgspec.DecodeError for what is no JSON."""
-        raw = bytes(body)
         # A look is cheap beside a second decoding; a caller's own name that ends so costs time, never an answer.
-        if _TAILS.search(raw) is None:
-            return self._decode(raw)
-        return msgspec.convert(camelled(_decode(raw)), self._shape)
+        if _TAILS.search(body) is None:
+            return self._decode(body)
+        return msgspec.convert(camelled(_decode(body)), self._shape)
 
     def read_texts(self, texts: Mapping[str, str]) -> Shape:
         """The shape from query parameters, where everything is text. Raises msgspec.ValidationError."""

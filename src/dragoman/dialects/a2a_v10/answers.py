@@ -11,7 +11,7 @@ from dragoman.model.callbacks import Callback
 from dragoman.model.errors import NoExtendedCard, NotSupported
 from dragoman.model.http import HttpReply, HttpRequest
 from dragoman.model.json import JsonObject
-from dragoman.model.states import TaskState
+from dragoman.model.states import COMPLETED
 from dragoman.model.task import Task
 
 
@@ -48,7 +48,7 @@ def public_card(request: HttpRequest, answer: Card) -> HttpReply:
 
 def _sent(task: Task, view: View) -> JsonObject:
     """Exactly one of a task and a message; a message where the agent itself answered with no more than that."""
-    if task.direct and task.messages and task.state is TaskState.COMPLETED:
+    if task.direct and task.messages and task.state is COMPLETED:
         return {"message": wire_message(task.messages[-1], task.context_id)}
     return {"task": wire_task(task, view.history)}
 

@@ -4,9 +4,11 @@ Knows no framing: JSON-RPC and HTTP bring the same requests, and both are answer
 """
 
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from dragoman.dialects.a2a_v10.push import (
     callback_of,
@@ -37,7 +39,7 @@ from dragoman.dialects.a2a_v10.wire import (
     WireMessage,
     WirePart,
 )
-from dragoman.dialects.hints import HINTS, Hints, read_hints, without_hints
+from dragoman.dialects.hints import HINTS, read_hints, without_hints
 from dragoman.dialects.jsonrpc import Frame, bad_field, header_text, read_params
 from dragoman.dialects.protojson import Reader, bad, read_bytes, read_role_name, read_state_name
 from dragoman.dialects.sse import last_seen
@@ -52,6 +54,11 @@ Shape = TypeVar("Shape")
 WAIT_S: Final = 3600.0  # a caller that waits sets no limit of its own
 LATER_S: Final = 86_400.0
 _NO_CONFIGURATION: Final = SendConfiguration()
+_WHOLE: Final = View(sent=True)
+_AT_ONCE: Final = Wait.NONE
+_AT_THE_END: Final = Wait.END
+_AS_IT_GOES: Final = Wait.STREAM
+_UNNAMED: Final = (Role.SYSTEM, Role.TOOL)  # roles that the wire has no name for
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,12 +72,12 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 def read_send(request: HttpRequest, params: SendMessageRequest) -> Asked:
     """A message for an agent, as a new task or into one that waits for it."""
     how = params.configuration
-    return _sent(request, params, Wait.NONE if how is not None and how.return_immediately else Wait.END)
+    return _sent(request, params, _AT_ONCE if how is not None and how.return_immediately else _AT_THE_END)
 
 
 def read_stream(request: HttpRequest, params: SendMessageRequest) -> Asked:
     """The same, answered event by event."""
-    return _sent(request, params, Wait.STREAM)
+    return _sent(request, params, _AS_IT_GOES)
 
 
 def _sent(request: HttpRequest, params: SendMessageRequest, wait: Wait) -> Asked:
@@ -78,27 +85,30 @@ def _sent(request: HttpRequest, params: SendMessageRequest, wait: Wait) -> Asked
     hints = read_hints(params.metadata, wire.metadata)
     push = how.task_push_notification_config
     named = request.params.get("agent")
+    message = _message(wire)
+    callback = None if push is None else callback_of(push, request)
     operation = SendTask(
-        message=_message(wire),
+        message=message,
         agent=named or params.tenant or hints.agent,
         skill=hints.skill,
         continues=wire.task_id or None,
         context_id=wire.context_id or None,
         wait=wait,
         priority=hints.priority,
-        timeout_s=_timeout_s(hints, wait),
-        callback=None if push is None else callback_of(push, request),
+        timeout_s=hints.timeout_s or (LATER_S if wait is _AT_ONCE else WAIT_S),
         parent_id=hints.parent,
         within=hints.within,
         title=hints.title,
         idempotency_key=header_text(request, "Idempotency-Key"),
         request_id=header_text(request, "X-Request-ID"),
-        accepts=tuple(how.accepted_output_modes or ()),
         extensions=_extensions(request),
-        after=last_seen(request.headers) if wait is Wait.STREAM else None,
         metadata=_metadata(params, named),
     )
-    return Asked(operation, View(sent=True, history=how.history_length))
+    if how is not _NO_CONFIGURATION or wait is _AS_IT_GOES:
+        accepts = tuple(how.accepted_output_modes or ())
+        after = last_seen(request.headers) if wait is _AS_IT_GOES else None
+        operation = msgspec.structs.replace(operation, callback=callback, accepts=accepts, after=after)
+    return Asked(operation, _WHOLE if how.history_length is None else View(sent=True, history=how.history_length))
 
 
 def read_get(request: HttpRequest, params: GetTaskRequest) -> Asked:
@@ -149,7 +159,7 @@ def _message(wire: WireMessage) -> Message:
     return Message(
         id=wire.message_id,
         role=_role(wire),
-        parts=tuple([_part(part, index) for index, part in enumerate(wire.parts)]),
+        parts=tuple(map(_part, wire.parts, count())),
         references=tuple(wire.reference_task_ids or ()),
         extensions=tuple(wire.extensions or ()),
         metadata=without_hints(wire.metadata),
@@ -159,16 +169,18 @@ def _message(wire: WireMessage) -> Message:
 def _role(wire: WireMessage) -> Role:
     """The role; one that the wire has no name for stands in the hints."""
     role = read_role_name(wire.role, "message.role")
-    told = (wire.metadata or {}).get(HINTS)
-    named = told.get("role") if is_object(told) else None
-    return Role(named) if named in (Role.SYSTEM, Role.TOOL) else role
+    told = wire.metadata.get(HINTS) if wire.metadata else None
+    if not is_object(told):
+        return role
+    named = told.get("role")
+    return Role(named) if named in _UNNAMED else role
 
 
 def _part(part: WirePart, index: int) -> Part:
     text, raw, url, data = part.text, part.raw, part.url, part.data
-    if data is None and not (text is None and raw is None and url is None):
-        data = msgspec.UNSET  # A null beside the content is one that a careless caller wrote out.
-    if (text is not None) + (raw is not None) + (url is not None) + (data is not msgspec.UNSET) != 1:
+    absent = (text, raw, url).count(None)
+    # A null beside the content is one that a careless caller wrote out.
+    if data is UNSET if absent == 3 else absent < 2 or not (data is UNSET or data is None):
         raise bad(f"message.parts[{index}]", "exactly one of text, raw, url, data is required")
     media_type, filename, metadata = part.media_type or None, part.filename or None, part.metadata or None
     if text is not None:
@@ -183,10 +195,6 @@ def _part(part: WirePart, index: int) -> Part:
             raise bad(f"message.parts[{index}].url", "required")
         return Link(url=url, media_type=media_type, filename=filename, metadata=metadata)
     return Data(value=data, media_type=media_type, filename=filename, metadata=metadata)
-
-
-def _timeout_s(hints: Hints, wait: Wait) -> float:
-    return hints.timeout_s or (LATER_S if wait is Wait.NONE else WAIT_S)
 
 
 def _metadata(params: SendMessageRequest, named: str | None) -> JsonObject | None:

@@ -112,7 +112,7 @@ def _update(task_id: str, context_id: str, state: TaskState, event: TaskEvent) -
 
 def _status(task_id: str, context_id: str, moved: StatusChanged, account: JsonObject) -> JsonObject:
     shown = _about(task_id, context_id)
-    shown["status"] = wire_status(task_id, context_id, moved)
+    shown["status"] = wire_status(task_id, context_id, moved.state, moved.at, moved.message, moved.failure)
     add_metadata(shown, moved.metadata, account)
     return {"statusUpdate": shown}
 

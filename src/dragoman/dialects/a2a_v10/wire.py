@@ -14,9 +14,10 @@ from dragoman.dialects.protojson import ROLE_NAMES, STATE_NAMES, Reader, wire_by
 from dragoman.dialects.times import wire_time
 from dragoman.model.content import Artifact, Blob, Data, Link, Message, Part, Role, Text
 from dragoman.model.errors import Failure
-from dragoman.model.events import StatusChanged, Usage
+from dragoman.model.events import Usage
 from dragoman.model.json import Json, JsonObject
 from dragoman.model.lifecycle import artifacts_of, history_of
+from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 from dragoman.model.usage import told_usage
 
@@ -224,7 +225,7 @@ def wire_artifact(artifact: Artifact) -> JsonObject:
     if artifact.description:
         shown["description"] = artifact.description
     shown["parts"] = wire_parts(artifact.parts)
-    add_metadata(shown, artifact.metadata, {"kind": artifact.kind} if artifact.kind else {})
+    add_metadata(shown, artifact.metadata, {"kind": artifact.kind} if artifact.kind else None)
     if artifact.extensions:
         shown["extensions"] = artifact.extensions
     return shown
@@ -232,28 +233,32 @@ def wire_artifact(artifact: Artifact) -> JsonObject:
 
 def wire_task(task: Task, history: int | None = None, *, artifacts: bool = True, even_none: bool = False) -> JsonObject:
     """A task with its last `history` turns, all where it is None; `even_none`: an empty list of artifacts is shown."""
-    shown: JsonObject = {"id": task.id, "contextId": task.context_id, "status": _status_of(task)}
+    task_id, context_id, failure = task.id, task.context_id, task.failure
+    status = wire_status(task_id, context_id, task.state, task.updated_at, task.status_message, failure)
+    shown: JsonObject = {"id": task_id, "contextId": context_id, "status": status}
     if artifacts:
         made = artifacts_of(task)
         if made or even_none:
-            shown["artifacts"] = [wire_artifact(artifact) for artifact in made]
+            shown["artifacts"] = list(map(wire_artifact, made))
     turns = history_of(task)
-    kept = turns if history is None else turns[len(turns) - history :] if history < len(turns) else turns
-    if kept:
-        shown["history"] = [wire_message(message, task.context_id, task.id) for message in kept]
-    add_metadata(shown, None, account_of(task.progress, task.usage, task.failure))
+    if history is not None and history < len(turns):
+        turns = turns[len(turns) - history :]
+    if turns:
+        shown["history"] = [wire_message(message, context_id, task_id) for message in turns]
+    add_metadata(shown, None, account_of(task.progress, task.usage, failure))
     return shown
 
 
-def wire_status(task_id: str, context_id: str, moved: StatusChanged) -> JsonObject:
+def wire_status(
+    task_id: str, context_id: str, state: TaskState, at: datetime, said: Message | None, failure: Failure | None
+) -> JsonObject:
     """A status, with its words; a failure that has none says what went wrong."""
-    shown: JsonObject = {"state": STATE_NAMES[moved.state]}
-    said = moved.message
-    if said is None and moved.failure is not None:
-        said = Message(id=f"{task_id}-failure", role=Role.AGENT, parts=(Text(text=moved.failure.message),))
+    shown: JsonObject = {"state": STATE_NAMES[state]}
+    if said is None and failure is not None:
+        said = Message(id=f"{task_id}-failure", role=Role.AGENT, parts=(Text(text=failure.message),))
     if said is not None:
         shown["message"] = wire_message(said, context_id, task_id)
-    shown["timestamp"] = wire_time(moved.at)
+    shown["timestamp"] = wire_time(at)
     return shown
 
 
@@ -275,8 +280,3 @@ def add_metadata(shown: JsonObject, metadata: JsonObject | None, told: JsonObjec
         shown["metadata"] = {**metadata, HINTS: told} if metadata else {HINTS: told}
     elif metadata:
         shown["metadata"] = metadata
-
-
-def _status_of(task: Task) -> JsonObject:
-    now = StatusChanged(at=task.updated_at, state=task.state, message=task.status_message, failure=task.failure)
-    return wire_status(task.id, task.context_id, now)

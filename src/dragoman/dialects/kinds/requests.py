@@ -22,6 +22,9 @@ from dragoman.model.operations import SendTask, Wait
 # What a caller waits at most who named no time: an hour for an answer, a day for one that is fetched later.
 WAITED_S: Final = 3600.0
 LATER_S: Final = 86_400.0
+_AT_ONCE: Final = Wait.NONE
+_AT_THE_END: Final = Wait.END
+_AS_IT_GOES: Final = Wait.STREAM
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
@@ -57,27 +60,32 @@ def send_task(
     said, configuration = asked.message, asked.configuration or NO_CONFIGURATION
     config = configuration.pushNotificationConfig
     hints = read_hints(asked.metadata, said.metadata)
-    wait = Wait.STREAM if streamed else Wait.NONE if configuration.blocking is False else Wait.END
-    return SendTask(
-        message=read_message(said, made_message_id(request), request.at),
+    wait = _AS_IT_GOES if streamed else _AT_ONCE if configuration.blocking is False else _AT_THE_END
+    message = read_message(said, made_message_id(request), request.at)
+    request_id = header_text(request, "X-Request-ID")
+    callback = None if config is None else callback_of(config, slug)
+    task = SendTask(
+        message=message,
         agent=request.params.get("agent") or asked.tenant or hints.agent,
         skill=hints.skill,
         continues=said.taskId or None,
         context_id=said.contextId or None,
         wait=wait,
         priority=hints.priority,
-        request_id=header_text(request, "X-Request-ID"),
-        timeout_s=hints.timeout_s or (LATER_S if wait is Wait.NONE else WAITED_S),
-        callback=None if config is None else callback_of(config, slug),
+        request_id=request_id,
+        timeout_s=hints.timeout_s or (LATER_S if wait is _AT_ONCE else WAITED_S),
         parent_id=hints.parent,
         within=hints.within,
         title=hints.title,
         idempotency_key=header_text(request, "Idempotency-Key"),
-        accepts=tuple(configuration.acceptedOutputModes or ()),
         extensions=extensions,
-        after=last_seen(request.headers) if streamed else None,
         metadata=without_hints(asked.metadata),
     )
+    if configuration is NO_CONFIGURATION and not streamed:
+        return task
+    accepts = tuple(configuration.acceptedOutputModes or ())
+    after = last_seen(request.headers) if streamed else None
+    return msgspec.structs.replace(task, callback=callback, accepts=accepts, after=after)
 
 
 def made_message_id(request: HttpRequest) -> str:
