@@ -31,6 +31,18 @@ from dragoman.model.task import StreamItem, Task
 
 ErrorTable = Mapping[type[DragomanError], tuple[str | int, int]]  # class → code and HTTP status
 
+Id = str | int | msgspec.UnsetType | None  # of a JSON-RPC request; unset: a notification, which wants no answer
+NO_RPC_PARAMS: Final = msgspec.Raw(b"{}")
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One JSON-RPC request as it is framed: which method, what with, and the id to answer under."""
+
+    method: str = ""
+    params: msgspec.Raw = NO_RPC_PARAMS
+    id: Id = None
+    error: DragomanError | None = None  # why this is no request
+
 
 class Exchange(Protocol):
     """One decoded request, and how to answer it in its own words."""
@@ -242,6 +254,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     owns_request: Callable[[HttpRequest], bool] | None = None  # a request there whose body says nothing at all
     errors: ErrorTable = {}
     read: Callable[[HttpRequest], Exchange] | None = None
+    read_framed: Callable[[HttpRequest, Frame], Exchange] | None = None  # on a shared URL, which has read the frame
     ask: Callable[[Outgoing], HttpRequest | None]
     hear: Callable[[Outgoing, HttpReply, datetime], Heard]  # the time is that of the reply's arrival
     # What an agent answers instead of a stream goes to `hear`, which raises NotSupported where it has none.

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from dragoman.dialects.dialect import ErrorTable, wire_error
+from dragoman.dialects.dialect import NO_RPC_PARAMS, ErrorTable, Frame, Id, wire_error
 from dragoman.dialects.refusals import JSON_HEADERS, details_of, error_headers
 from dragoman.model.errors import (
     AgentError,
@@ -42,7 +42,6 @@ from dragoman.model.http import Headers, HttpReply, HttpRequest
 from dragoman.model.json import Json, JsonObject, is_object
 
 Shape = TypeVar("Shape")
-Id = str | int | msgspec.UnsetType | None  # unset: a notification, which wants no answer
 
 # What the JSON-RPC dialects have in common; each adds its own words.
 RPC_ERRORS: Final[ErrorTable] = {
@@ -73,26 +72,16 @@ RPC_ERRORS: Final[ErrorTable] = {
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _SHOWN: Final = 500
-_NOTHING: Final = msgspec.Raw(b"{}")
 
 
 # -- coming in
-
-
-class Frame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One request as it is framed: which method, what with, and the id to answer under."""
-
-    method: str = ""
-    params: msgspec.Raw = _NOTHING
-    id: Id = None
-    error: DragomanError | None = None  # why this is no request
 
 
 class _Wire(msgspec.Struct, gc=False):
     method: str
     jsonrpc: str
     id: str | int | msgspec.UnsetType | None = msgspec.UNSET
-    params: msgspec.Raw = _NOTHING
+    params: msgspec.Raw = NO_RPC_PARAMS
 
 
 _decode_frame = msgspec.json.Decoder(_Wire).decode

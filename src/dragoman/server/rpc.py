@@ -96,7 +96,7 @@ class RpcRoute:
 
     def read(self, request: HttpRequest) -> Asked | Batch:
         """The request in its dialect; never raises."""
-        if request.body[:1].isspace() or request.body[:1] == b"[":
+        if request.body[:1] != b"{":
             several = self._several(request)
             if several is not None:
                 return several
@@ -144,13 +144,15 @@ class RpcRoute:
 
     def _one(self, request: HttpRequest) -> Asked:
         dialect = self._only
-        frame = None
+        if dialect is not None and dialect.read is not None:
+            return Asked(dialect.read(request), self._spoken[dialect.slug])
+        frame = read_frame(request.body)
+        dialect = self._dialect_of(frame, request)
         if dialect is None or dialect.read is None:
-            frame = read_frame(request.body)
-            dialect = self._dialect_of(frame, request)
-        if dialect is None or dialect.read is None:
-            return _unclaimed(frame or Frame(), request)
-        return Asked(dialect.read(request), self._spoken[dialect.slug])
+            return _unclaimed(frame, request)
+        read_framed = dialect.read_framed
+        exchange = dialect.read(request) if read_framed is None else read_framed(request, frame)
+        return Asked(exchange, self._spoken[dialect.slug])
 
     def _dialect_of(self, frame: Frame, request: HttpRequest) -> Dialect | None:
         if frame.error is not None:

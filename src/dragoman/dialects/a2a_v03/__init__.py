@@ -5,7 +5,7 @@ from typing import Final
 from dragoman.dialects.a2a_v03.answers import notify
 from dragoman.dialects.a2a_v03.errors import ERRORS
 from dragoman.dialects.a2a_v03.framing import ask, hear, listen, read
-from dragoman.dialects.a2a_v03.inbound import CARD, METHODS
+from dragoman.dialects.a2a_v03.inbound import CARD, METHODS, read_framed
 from dragoman.dialects.a2a_v03.outbound import answers_probe, probe
 from dragoman.dialects.a2a_v03.rest_in import ROUTES
 from dragoman.dialects.a2a_v03.rest_out import probe_rest
@@ -58,6 +58,7 @@ DIALECT: Final = Dialect(
     lacks={Binding.HTTP: frozenset({Feature.INLINE})},
     errors=ERRORS,
     read=read,
+    read_framed=read_framed,
     ask=ask,
     hear=hear,
     listen=listen,

@@ -131,7 +131,11 @@ def read_rpc(request: HttpRequest) -> V03Exchange:
     """The exchange of one JSON-RPC request, or of one for the card; never raises."""
     if request.route == CARD:
         return V03Exchange(request, Frame(), Asked(GetCard(agent=request.params.get("agent"), public=True)))
-    frame = read_frame(request.body)
+    return read_framed(request, read_frame(request.body))
+
+
+def read_framed(request: HttpRequest, frame: Frame) -> V03Exchange:
+    """The same of a JSON-RPC request whose frame was read; never raises."""
     try:
         require_json(request)
         if frame.error is not None:

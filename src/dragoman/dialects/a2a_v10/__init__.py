@@ -3,7 +3,7 @@
 from typing import Final
 
 from dragoman.dialects.a2a_v10.errors import RPC
-from dragoman.dialects.a2a_v10.inbound import ROUTES, read
+from dragoman.dialects.a2a_v10.inbound import ROUTES, read, read_framed
 from dragoman.dialects.a2a_v10.outbound import ask, hear, listen
 from dragoman.dialects.a2a_v10.probe import answers_probe, probe
 from dragoman.dialects.a2a_v10.push import notify
@@ -46,6 +46,7 @@ DIALECT: Final = Dialect(
     bindings=frozenset({Binding.JSONRPC, Binding.HTTP}),
     errors=RPC,
     read=read,
+    read_framed=read_framed,
     ask=ask,
     hear=hear,
     listen=listen,

@@ -1,7 +1,7 @@
 """The caller's side of A2A 1.0, in both framings: JSON-RPC on one URL, and HTTP with a path for each operation.
 
 Decides nothing: whether the caller may, and what becomes of it, is the hub's. The media type and the version are looked
-at before the body is.
+at before what is asked is.
 """
 
 from collections.abc import Mapping
@@ -133,7 +133,7 @@ class HttpExchange(msgspec.Struct, frozen=True):
 def read(request: HttpRequest) -> RpcExchange | HttpExchange:
     """The exchange of one request; never raises."""
     if request.route == RPC:
-        return _read_rpc(request)
+        return read_framed(request, read_frame(request.body))
     try:
         asked = _read_http(request)
     except DragomanError as error:
@@ -142,26 +142,24 @@ def read(request: HttpRequest) -> RpcExchange | HttpExchange:
     return HttpExchange(request, asked.operation, asked.view)
 
 
-def _read_rpc(request: HttpRequest) -> RpcExchange:
-    frame = Frame()
+def read_framed(request: HttpRequest, frame: Frame) -> RpcExchange:
+    """The exchange of one JSON-RPC request; never raises. Of what does not come as JSON no id is echoed."""
+    request_id = None
     try:
         require_json(request)
-        frame = read_frame(request.body)
-        asked = _asked_rpc(request, frame)
+        request_id = frame.id
+        if frame.error is not None:
+            raise frame.error
+        method = METHODS.get(frame.method)
+        if method is None:
+            raise UnknownMethod(f"There is no method {frame.method[:80]!r} in A2A 1.0.", method=frame.method[:80])
+        require_version(request)
+        asked = method.by_frame(request, frame)
+        if request_id is msgspec.UNSET:
+            asked = _unheard(asked)
     except DragomanError as error:
-        return RpcExchange(request, frame.id, Unreadable(error=error.with_traceback(None)))
-    return RpcExchange(request, frame.id, asked.operation, asked.view)
-
-
-def _asked_rpc(request: HttpRequest, frame: Frame) -> Asked:
-    if frame.error is not None:
-        raise frame.error
-    method = METHODS.get(frame.method)
-    if method is None:
-        raise UnknownMethod(f"There is no method {frame.method[:80]!r} in A2A 1.0.", method=frame.method[:80])
-    require_version(request)
-    asked = method.by_frame(request, frame)
-    return _unheard(asked) if frame.id is msgspec.UNSET else asked
+        return RpcExchange(request, request_id, Unreadable(error=error.with_traceback(None)))
+    return RpcExchange(request, request_id, asked.operation, asked.view)
 
 
 def _unheard(asked: Asked) -> Asked:
