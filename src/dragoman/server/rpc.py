@@ -120,9 +120,9 @@ class RpcRoute:
         """The same in the dialect's words."""
         if isinstance(given, HttpReply):
             return given
-        if isinstance(asked, Batch):
-            raise AssertionError("several answers are put together before")
-        return worded(asked.exchange, given, asked.spoken, self._files)
+        if isinstance(asked, Asked):
+            return worded(asked.exchange, given, asked.spoken, self._files)
+        raise AssertionError("several answers are put together before")
 
     async def _answer_all(self, asked: Batch, caller: Caller, arrival: Arrival) -> HttpReply:
         replies: list[HttpReply] = []
