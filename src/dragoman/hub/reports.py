@@ -17,6 +17,7 @@ from dragoman.model.agent import Agent
 from dragoman.model.answers import Noted
 from dragoman.model.call import Caller
 from dragoman.model.errors import AgentNotFound, CapabilityMismatch, TaskNotCancelable, TaskNotFound
+from dragoman.model.events import Sent
 from dragoman.model.lifecycle import legal
 from dragoman.model.operations import ReportTask
 from dragoman.model.task import Task
@@ -99,7 +100,11 @@ class Reports:
             return Noted(task=task, applied=False)
         skill = None if task.skill is None or asked.sealed else agent.card.skill(task.skill)
         compiled = self._schemas.of(agent, skill)
-        grown = await self._tasks.record(task, asked.events, compiled, once)
+        events = asked.events
+        if not task.attempt:
+            # It has the task, and its report overtook its word that it took it: after an end that would not be kept.
+            events = (Sent(at=events[0].at, agent_id=agent.id), *events)
+        grown = await self._tasks.record(task, events, compiled, once)
         if grown.ended:
             self._ended(grown)
         return Noted(task=grown, applied=grown.last_seq > task.last_seq)

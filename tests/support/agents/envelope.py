@@ -30,6 +30,7 @@ class EnvelopeAgent(StubAgent):
         self.token = ""
         self.at_once = False  # whether it answers an assignment with the completion itself
         self.silent = False  # whether it reports nothing by itself: the test does it
+        self.hasty = False  # whether it reports before it says that it took the assignment
         self.acks: list[tuple[int, Any]] = []
         self._asking: set[str] = set()
         self._stopped: set[str] = set()
@@ -93,7 +94,9 @@ class EnvelopeAgent(StubAgent):
         if self.at_once:
             done = self.envelope(message["from"], "task_completion", _outcome(task_id, wish, given))
             return json_answer({**self._ack(message), **done})
-        if not self.silent:
+        if self.hasty:
+            self._work(message, wish, given)
+        elif not self.silent:
             threading.Thread(target=self._work, args=(message, wish, given), daemon=True).start()
         told = self.envelope(message["from"], "status_update", {"task_id": task_id, "status": "assigned"})
         return json_answer({**told, **self._ack(message)})
