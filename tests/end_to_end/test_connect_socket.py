@@ -12,7 +12,7 @@ from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as _connect
 
 from tests.end_to_end.test_connect import DONE, accepted, status_of
-from tests.end_to_end.world import fresh
+from tests.end_to_end.world import fresh, tracebacks
 from tests.support.hub import HubProcess
 from tests.support.raw_connected import CONNECT, RawSession, calling, connect
 
@@ -126,3 +126,20 @@ def test_a_second_socket_takes_the_place_of_the_first_and_the_end_of_the_session
 
 
 _GONE: Final = {"call_id": "gone", "attempt": 1}
+
+
+def test_a_connection_that_ends_before_its_agent_is_answered_breaks_nothing(hub: HubProcess) -> None:
+    session = connect(hub, fresh("agt_ws"))
+    known = len(tracebacks(hub))
+    accepted(hub, session.agent_id)
+    with socket_of(hub, session) as socket:
+        call = socket.take("call")
+    for n in range(1, 21):
+        with socket_of(hub, session) as socket:
+            socket.tell(call, ("chunk", {"content": "a"}), first=n)
+            socket.socket.socket.sendall(b"\x81\x01a")  # No such frame: the connection ends while that is written.
+    with socket_of(hub, session) as socket:
+        socket.say({"heartbeat": {"received": 1, "running": []}})
+        while json.loads(socket.socket.recv(PATIENCE_S))["event"] != "renewed":
+            pass
+    assert len(tracebacks(hub)) == known

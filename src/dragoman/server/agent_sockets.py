@@ -30,7 +30,7 @@ from dragoman.server.drain import Drain
 from dragoman.server.exchange import Exchanger, Receive, Scope, Send
 from dragoman.server.pages.connect import session_of
 from dragoman.server.pages.page import REQUEST_PREFIX
-from dragoman.server.sockets import decline, hear, say
+from dragoman.server.sockets import close, decline, hear, say
 
 LOG: Final = logging.getLogger("dragoman.server")
 AT_ONCE: Final = 16
@@ -94,8 +94,7 @@ class AgentSockets:
         if code is not None:
             if code == _DONE and self._drain.draining:
                 code = _DRAINED
-            with suppress(OSError):
-                await send({"type": "websocket.close", "code": code})
+            await close(send, code)
 
     def _opening(self, scope: Scope) -> HttpRequest:
         query: bytes = scope["query_string"]

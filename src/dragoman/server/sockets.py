@@ -7,6 +7,7 @@ HTTP where the server can, else by closing. A frame is a request of its own, wit
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from typing import Final
@@ -92,7 +93,7 @@ class Sockets:
             LOG.exception("a connection broke inside the hub")
             code = _BROKEN
         if code is not None:
-            await send({"type": "websocket.close", "code": code})
+            await close(send, code)
 
     async def _admit(self, raw: list[tuple[bytes, bytes]], address: str, asked: Exchange) -> tuple[Caller, str]:
         """Who connects, and whose mailbox it is that is opened. Raises DragomanError."""
@@ -160,6 +161,16 @@ async def hear(receive: Receive) -> bytes | None:
 
 
 async def say(send: Send, turn: asyncio.Lock, frame: bytes) -> None:
-    """Send one message, whole, after those before it."""
+    """Send one message, whole, after those before it. Raises OSError where the other side is gone."""
     async with turn:
-        await send({"type": "websocket.send", "text": frame.decode()})
+        try:
+            await send({"type": "websocket.send", "text": frame.decode()})
+        except RuntimeError as error:
+            # The server's word for a connection that its reader has found closed: what is said crosses with that.
+            raise ConnectionResetError from error
+
+
+async def close(send: Send, code: int) -> None:
+    """End a connection; the other side may be gone already."""
+    with suppress(OSError, RuntimeError):
+        await send({"type": "websocket.close", "code": code})
