@@ -9,7 +9,6 @@ import pytest
 
 from tests.end_to_end.every_dialect import Everyone, enveloped
 from tests.end_to_end.world import eventually, fresh, log_lines, tracebacks
-from tests.support.agents.envelope import EnvelopeAgent
 from tests.support.hub import ADMIN_TOKEN, HubProcess, running_hub
 from tests.support.speaking import Content
 
@@ -50,19 +49,6 @@ def test_what_changes_a_task_is_stored_with_it_and_covered_by_the_audit(everyone
     assert "sent" in [event["event"] for event in events]
     assert [event["data"]["status"] for event in events if event["event"] == "status"][-1] == "completed"
     assert covered(hub) > before
-
-
-@pytest.mark.req("E-24")
-def test_a_report_that_overtakes_the_word_that_the_task_was_taken_leaves_on_record_that_it_was_sent(
-    everyone: Everyone,
-) -> None:
-    hub, known = everyone.hub, everyone.another("envelope")
-    assert isinstance(known.stub, EnvelopeAgent)
-    known.stub.hasty = True
-    assert everyone.caller("envelope").call(known.id, Content(text=WORDS)).state == "completed"
-    (call,) = hub.get(f"/v1/calls?agent={known.id}").json["items"]
-    events: list[dict[str, Any]] = hub.get(f"/v1/calls/{call['id']}/events").json["items"]
-    assert [event["event"] for event in events].count("sent") == 1
 
 
 @pytest.mark.req("E-24")

@@ -26,7 +26,7 @@ from dragoman.model.lifecycle import fold, legal, output_of
 from dragoman.model.objects import answer_object
 from dragoman.model.operations import ACCEPTED, SendTask
 from dragoman.model.rank import rank
-from dragoman.model.states import COMPLETED, FINAL, TaskState
+from dragoman.model.states import COMPLETED, FINAL, INTERRUPTED, WORKING, TaskState
 from dragoman.model.task import Task
 from dragoman.ports.clock import Clock, SteadyClock
 from dragoman.ports.store import (
@@ -149,6 +149,9 @@ class TaskBook:
                 if jobs:
                     self._owing()
                 return grown
+            if raced.task.state in INTERRUPTED and task.state not in INTERRUPTED:
+                # Its agent has asked something meanwhile: that it is at work is older than that.
+                events = [each for each in events if not (type(each) is StatusChanged and each.state is WORKING)]
             task = raced.task
 
     async def watch(self, task: Task, change: Callable[[tuple[Callback, ...]], tuple[Callback, ...]]) -> Task:

@@ -18,7 +18,9 @@ class TaskState(StrEnum):
     REJECTED = "rejected"
 
 
-COMPLETED: Final = TaskState.COMPLETED  # Bound once, for what every call asks: to find a member in its enum is dear.
+# Bound once, for what every call asks: to find a member in its enum is dear.
+WORKING: Final = TaskState.WORKING
+COMPLETED: Final = TaskState.COMPLETED
 FINAL: Final = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED})
 INTERRUPTED: Final = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
 OPEN: Final = frozenset(TaskState) - FINAL
