@@ -30,6 +30,8 @@ from dragoman.model.content import Data, Message, Role
 BATCH: Final = 256  # as in the hub's writer
 LOG_PAGES: Final = 4096  # 16 MiB, where the hub's checkpoints begin, too
 
+_UNDER: Final = (None, b"d" * 32, b"s" * 64)  # no parent, a digest, its sums
+
 Waiting = tuple[int, asyncio.Future[None]]
 
 
@@ -70,17 +72,33 @@ class Inserts:
                     self._queue.put(None)
                     break
                 batch.append(more)
-            self._commit([place for place, _ in batch])
+            try:
+                self._commit([place for place, _ in batch])
+            except Exception as error:  # noqa: BLE001 - whatever it was, those who wait for it hear of it
+                self._loop.call_soon_threadsafe(_fail, batch, error)
+                return
             self._loop.call_soon_threadsafe(_settle, batch)
 
     def _commit(self, numbers: Sequence[int]) -> None:
         doc, event, at = self._doc, self._event, self._at
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
-        found_by, audited = ("agt_bench", "echo", "platform", "0" * 32), (b"d" * 32, b"s" * 64, 1)
+        of, found = ("default", "key_bench"), ("agt_bench", "echo", "platform")
         tasks = [
-            (place, f"a2a_call_{place:032x}", "default", "key_bench", f"ctx-{place:032x}", 0, at, 1, doc)
-            + (found_by + audited)
+            (
+                place,
+                f"a2a_call_{place:032x}",
+                *of,
+                f"ctx-{place:032x}",
+                0,
+                at,
+                1,
+                doc,
+                *found,
+                _trace(place),
+                *_UNDER,
+                1,
+            )
             for place in numbers
         ]
         connection.executemany(SQL["add_task"], tasks)
@@ -93,6 +111,16 @@ class Inserts:
 def _settle(batch: Sequence[Waiting]) -> None:
     for _, written in batch:
         written.set_result(None)
+
+
+def _fail(batch: Sequence[Waiting], error: Exception) -> None:
+    for _, written in batch:
+        written.set_exception(error)
+
+
+def _trace(place: int) -> str:
+    """A trace's id in no order, as those of calls are."""
+    return f"{place * 0x9E3779B97F4A7C15 % (1 << 64):032x}"
 
 
 async def load(file: Path, producers: int, seconds: float) -> dict[str, Any]:
