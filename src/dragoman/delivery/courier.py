@@ -28,7 +28,7 @@ from dragoman.delivery.tries import Retries, Tries, failure_of, read_again
 from dragoman.dialects.dialect import Dialect, Heard, Verb
 from dragoman.model.agent import Agent, Endpoint, Via
 from dragoman.model.call import AdmittedCall, OpenedCall
-from dragoman.model.callbacks import Callback, Tells
+from dragoman.model.callbacks import Tells
 from dragoman.model.content import Role
 from dragoman.model.errors import (
     AgentError,
@@ -38,17 +38,16 @@ from dragoman.model.errors import (
     DragomanError,
     NotSupported,
 )
-from dragoman.model.events import ArtifactChunk, Happened, MessageAdded, Sent, StatusChanged, TaskEvent
+from dragoman.model.events import ArtifactChunk, MessageAdded, Sent, StatusChanged, TaskEvent
 from dragoman.model.fit import Feature
 from dragoman.model.json import JsonObject
 from dragoman.model.news import Known, coalesced
 from dragoman.model.operations import Wait
-from dragoman.model.secret import Secret
 from dragoman.model.states import FINAL, TaskState
 from dragoman.model.task import Task
 from dragoman.ports.attempts import AttemptOutcome
 from dragoman.ports.clock import Clock
-from dragoman.ports.courier import Delivered, Probed, Told
+from dragoman.ports.courier import Delivered, Probed
 from dragoman.ports.store import Mailboxes
 
 _ANSWERED: Final = AttemptOutcome.ANSWERED
@@ -85,7 +84,9 @@ class HttpCourier:
             hub_url=hub_url,
             hub_id=hub_id,
         )
-        self._notices = Notices(wire=wire, clock=clock, dialects=dialects, hub_url=hub_url, hub_id=hub_id)
+        notices = Notices(wire=wire, clock=clock, dialects=dialects, hub_url=hub_url, hub_id=hub_id)
+        self.notify: Final = notices.notify
+        self.put_into_words: Final = notices.put_into_words
         self._looking = Looking(wire=wire, clock=clock, dialects=dialects, credentials=credentials, keeper=keeper)
         self._connections = connections  # of agents that opened one
         self._retries = retries or Retries(waits_s=(), clock=clock)
@@ -300,26 +301,6 @@ class HttpCourier:
             await self._asking.cancel(task, agent, endpoint, reason)
 
     # -- what is no call
-
-    async def notify(
-        self,
-        callback: Callback,
-        task: Task,
-        happened: Happened,
-        *,
-        url: str,
-        recipient: str,
-        secret: Secret | None,
-        span_id: str,
-    ) -> Told:
-        """Tell an address of one event, once."""
-        return await self._notices.notify(
-            callback, task, happened, url=url, recipient=recipient, secret=secret, span_id=span_id
-        )
-
-    def put_into_words(self, callback: Callback, task: Task, happened: Happened, *, recipient: str) -> bytes | None:
-        """One event as the callback's dialect would post it."""
-        return self._notices.put_into_words(callback, task, happened, recipient=recipient)
 
     async def examine(
         self,
