@@ -1,6 +1,6 @@
 """Send one request to an agent over HTTP: with the target's own credential, the trace, and one deadline.
 
-What the network does is told in the hub's own errors here, and nowhere else.
+What the network does is put into the hub's own errors by `told` alone; who knows the call says it.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence

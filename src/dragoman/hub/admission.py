@@ -1,6 +1,6 @@
 """Admission: a request to send becomes a call that may be made, by steps whose order is the rule.
 
-    speak → resolve → authorize → chain → validate, fill in, fit → limits → the task as it will be opened
+    speak → resolve → authorize → chain → validate, fill in, fit → the task as it will be opened → limits
 
 Everything here is memory, save the first look at an agent, a parent or an earlier task. After it nobody checks
 permission again.
