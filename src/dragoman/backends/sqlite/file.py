@@ -18,6 +18,7 @@ from dragoman.backends.sqlite.lane_figures import LaneFigures
 from dragoman.backends.sqlite.lock import FileLock
 from dragoman.backends.sqlite.lookups import Lookups
 from dragoman.backends.sqlite.readers import Readers
+from dragoman.backends.sqlite.seen import SeenIds
 from dragoman.backends.sqlite.space import Disk, Space
 from dragoman.backends.sqlite.writer import Writer
 from dragoman.ports.audit import Act
@@ -40,6 +41,7 @@ class StoreFile:
         "left_open",
         "log_bytes",
         "lookups",
+        "seen",
         "space",
         "writer",
     )
@@ -89,6 +91,7 @@ class StoreFile:
         self._loop = asyncio.get_running_loop()
         self._readers = Readers(connections, threads=not inline)
         self.lookups = Lookups(self._readers.ask, steady)
+        self.seen = SeenIds(self._readers.ask)
         self.log_bytes = self._checkpoints.log_bytes
         self.writer = Writer(
             self.connection, self._checkpoints, now, steady, settle, held, taken, self.space, figures, inline=inline

@@ -158,6 +158,12 @@ DO UPDATE SET task = excluded.task, digest = excluded.digest, expires = excluded
 -- The task behind a key that has not expired.
 SELECT task, digest FROM idem WHERE tenant = ?1 AND principal = ?2 AND scope = ?3 AND key = ?4 AND expires > ?5;
 
+-- name: request_ids
+-- Request ids that have not expired, in the order of the table.
+SELECT tenant, principal, key, expires FROM idem
+WHERE (tenant, principal, scope, key) > (?1, ?2, 'request', ?3) AND +scope = 'request' AND expires > ?4
+ORDER BY tenant, principal, scope, key LIMIT ?5;
+
 -- name: add_job
 -- A job; its owner counts only in the replica's present epoch. Born owned, it is in its first attempt.
 INSERT INTO job (id, task, queue, rank, run_at, payload, replica, epoch, attempt)

@@ -129,6 +129,7 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         last_job = max(number(connection, SQL[name]) or 0 for name in ("last_job_id", "last_delivery_id"))
         last_job = max(last_job, removed_delivery)
         self._next_job = max(last_job + 1, jobs.OTHER_JOBS)
+        await self._file.seen.read(self._steady_now())
 
     async def check(self) -> bool:
         """Whether a commit went through within the last seconds; tries one where none was due."""
@@ -185,6 +186,7 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         if once is not None and once.scope == REQUEST:
             # At once, not after the commit: a repeat that comes meanwhile is joined to this call.
             self._recent.remember(opening.task.tenant, once, opening.task.id)
+            self._file.seen.add(name_of(opening.task.tenant, once), once.expires_at)
         if opening.alias is not None:
             self._recent.remember(opening.task.tenant, opening.alias, opening.task.id)
         if opening.durable or (once is not None and once.scope != REQUEST):
@@ -229,7 +231,7 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         now = self._steady.now()
         name = (tenant, principal, scope, key)
         known = self._recent.find(name, now)
-        if known is not None:
+        if known is not None or (scope == REQUEST and self._file.seen.is_new(name, now)):
             return known
         return await self._file.lookups.find(name)
 
