@@ -20,6 +20,7 @@ from benchmarks import (
     fanout,
     idle_streams,
     install,
+    instructions,
     latency,
     machine,
     profile,
@@ -46,6 +47,7 @@ SCRIPTS: Final = {
 EXTRA: Final = {
     "registry": registry.run,
     "install": install.run,
+    "instructions": instructions.run,
     "profile": profile.run,
     "profile_accept": profile.run_accept,
     "profile_queue": profile.run_queue,

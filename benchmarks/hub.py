@@ -24,10 +24,12 @@ class Hub:
         *,
         name: str = "hub",
         root: Path = ROOT,
+        under: tuple[str, ...] = (),
         wrapper: tuple[str, ...] = (),
         settings: Mapping[str, str] | None = None,
+        patience: float = 1.0,
     ) -> None:
-        """`settings` are those of the environment."""
+        """`settings` are those of the environment; it may run `under` another program, or inside a `wrapper`."""
         self.name = name
         self.endpoint = Endpoint(free_port())
         self.data = folder / name.replace("@", "-")
@@ -36,10 +38,11 @@ class Hub:
         module = wrapper or ("-m", "dragoman")
         serve = ("serve", "--auth", "token", "--host", "127.0.0.1", "--port", str(self.endpoint.port))
         self.server = Server(
-            [str(root / ".venv" / "bin" / "python"), *module, *serve, "--data", str(self.data), "--log", "json"],
+            [*under, str(root / ".venv/bin/python"), *module, *serve, "--data", str(self.data), "--log", "json"],
             core=SERVER_CORE,
             log=folder / f"{self.data.name}.log",
             environment={"DRAGOMAN_ADMIN_TOKEN": self.admin_token, **(settings or {})},
+            patience=patience,
         )
 
     def start(self) -> float:

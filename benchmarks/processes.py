@@ -27,7 +27,17 @@ PR_SET_PDEATHSIG: Final = 1  # <sys/prctl.h>
 class Server:
     """A process that listens on the loopback address from `start` until `stop`."""
 
-    def __init__(self, command: Sequence[str], *, core: int, log: Path, environment: Mapping[str, str] | None = None):
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        core: int,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        patience: float = 1.0,
+    ) -> None:
+        """`patience`: how many times longer than usual it may take to start and to stop."""
+        self._patience = patience
         self.command = list(command)
         self.core = core
         self.log = log
@@ -56,7 +66,7 @@ class Server:
             preexec_fn=lambda: confine(self.core),
         )
         while not _answers(ready, path):
-            if self._process.poll() is not None or time.perf_counter() - began > START_TIMEOUT_S:
+            if self._process.poll() is not None or time.perf_counter() - began > START_TIMEOUT_S * self._patience:
                 self.stop()
                 raise Void(f"{' '.join(self.command)} did not get ready. It said: {self.said()}")
             time.sleep(0.005)
@@ -69,7 +79,7 @@ class Server:
             return
         process.terminate()
         try:
-            process.wait(STOP_TIMEOUT_S)
+            process.wait(STOP_TIMEOUT_S * self._patience)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(STOP_TIMEOUT_S)
