@@ -1,7 +1,7 @@
 """Request ids that the file cannot hold are known to be new; one that it may hold never is."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ from dragoman.backends.sqlite import codec, once, schema
 from dragoman.backends.sqlite.connection import Connection, connect, prepare
 from dragoman.backends.sqlite.once import Name
 from dragoman.backends.sqlite.readers import Readers
-from dragoman.backends.sqlite.seen import READ_AT_ONCE, SeenIds
+from dragoman.backends.sqlite.seen import LOOKED_EVERY, READ_AT_ONCE, SeenIds
 from dragoman.backends.sqlite.sql import SQL
 from tests.contracts import samples
 from tests.contracts.manual_clock import ManualClock
@@ -42,13 +42,13 @@ def _write(connection: Connection, name: Name, expires_at: datetime = LATER) -> 
     connection.execute(SQL["note_key"], (*row, codec.to_micros(NOW))).fetchall()
 
 
-async def _learned(connection: Connection) -> SeenIds:
+async def _learned(connection: Connection, now: Callable[[], int] = lambda: codec.to_micros(NOW)) -> SeenIds:
     """What was seen, once all that the file holds is read."""
-    seen = SeenIds(Readers([connection], threads=False).ask)
-    assert not seen.is_new(_name("new"), NOW), "an id is called new before the file was read"
-    await seen.read(codec.to_micros(NOW))
+    seen = SeenIds(Readers([connection], threads=False).ask, now)
+    assert not seen.is_new(_name("new")), "an id is called new before the file was read"
+    await seen.read()
     for _ in range(MANY):
-        if seen.is_new(_name("new"), NOW):
+        if seen.is_new(_name("new")):
             return seen
         await asyncio.sleep(0)
     raise AssertionError("the file was not read to its end")
@@ -63,9 +63,9 @@ def test_every_id_that_the_file_holds_is_seen_and_hardly_any_other(connection: C
     async def scenario() -> None:
         seen = await _learned(connection)
         held = [_name(f"id-{number}", tenant=f"tenant-{number % 3}") for number in range(MANY)]
-        assert not any(seen.is_new(name, NOW) for name in held)
+        assert not any(seen.is_new(name) for name in held)
         others = [_name(f"other-{number}") for number in range(MANY)]
-        assert sum(seen.is_new(name, NOW) for name in others) > 0.99 * MANY
+        assert sum(seen.is_new(name) for name in others) > 0.99 * MANY
 
     run(scenario())
 
@@ -76,8 +76,8 @@ def test_only_request_ids_that_have_not_expired_are_read(connection: Connection)
 
     async def scenario() -> None:
         seen = await _learned(connection)
-        assert seen.is_new(_name("key"), NOW)
-        assert seen.is_new(_name("expired"), NOW)
+        assert seen.is_new(_name("key"))
+        assert seen.is_new(_name("expired"))
 
     run(scenario())
 
@@ -86,15 +86,17 @@ def test_an_id_is_seen_until_it_expires_whatever_comes_after_it(connection: Conn
     _write(connection, _name("stored"), expires_at=NOW + timedelta(hours=1))
 
     async def scenario() -> None:
-        seen = await _learned(connection)
+        at = NOW
+        seen = await _learned(connection, lambda: codec.to_micros(at))
         for hour in range(100):
             at = NOW + timedelta(hours=hour)
-            assert seen.is_new(_name(f"id-{hour}"), at)
-            seen.add(_name(f"id-{hour}"), at + timedelta(hours=24))
+            for number in range(LOOKED_EVERY):
+                seen.add(_name(f"id-{hour}-{number}"), at + timedelta(hours=24))
             for before in range(max(0, hour - 23), hour + 1):
-                assert not seen.is_new(_name(f"id-{before}"), at), f"id-{before} is forgotten at {hour}"
-        assert seen.is_new(_name("stored"), NOW + timedelta(hours=100))
-        assert seen.is_new(_name("id-1"), NOW + timedelta(hours=100)), "what has expired is never forgotten"
+                known = [_name(f"id-{before}-{number}") for number in range(LOOKED_EVERY)]
+                assert not any(seen.is_new(name) for name in known), f"ids of hour {before} are forgotten at {hour}"
+        assert seen.is_new(_name("stored")), "what has expired is never forgotten"
+        assert seen.is_new(_name("id-1-1")), "what has expired is never forgotten"
 
     run(scenario())
 
@@ -106,12 +108,12 @@ def test_where_the_file_cannot_be_read_to_its_end_no_id_is_new(connection: Conne
     connection.execute("COMMIT")
 
     async def scenario() -> None:
-        seen = SeenIds(Readers([connection], threads=False).ask)
-        await seen.read(codec.to_micros(NOW))
+        seen = SeenIds(Readers([connection], threads=False).ask, lambda: codec.to_micros(NOW))
+        await seen.read()
         connection.close()
         for _ in range(MANY):
             await asyncio.sleep(0)
-            assert not seen.is_new(_name("new"), NOW)
+            assert not seen.is_new(_name("new"))
 
     run(scenario())
 

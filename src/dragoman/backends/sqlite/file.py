@@ -91,7 +91,7 @@ class StoreFile:
         self._loop = asyncio.get_running_loop()
         self._readers = Readers(connections, threads=not inline)
         self.lookups = Lookups(self._readers.ask, steady)
-        self.seen = SeenIds(self._readers.ask)
+        self.seen = SeenIds(self._readers.ask, steady)
         self.log_bytes = self._checkpoints.log_bytes
         self.writer = Writer(
             self.connection, self._checkpoints, now, steady, settle, held, taken, self.space, figures, inline=inline

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 BITS: Final = 1 << 25  # 4 MiB; among a million ids one new one in 1,700 is looked for all the same
 READ_AT_ONCE: Final = 500  # ids of the file; between them others have their turn
+LOOKED_EVERY: Final = 100  # ids, whether those of before have expired
 
 _MASK: Final = BITS - 1
 _SHIFT: Final = 25  # the bits of a hash that are left for its second number
@@ -45,33 +46,36 @@ class Ask(Protocol):
 class SeenIds:
     """The request ids of a day or two, as far as it takes to say which are new."""
 
-    __slots__ = ("_ask", "_before", "_before_until", "_fresh", "_fresh_until", "_is_whole")
+    __slots__ = ("_added", "_ask", "_before", "_before_until", "_fresh", "_fresh_until", "_is_whole", "_now")
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, now: Callable[[], int]) -> None:
         self._ask = ask
+        self._now = now  # in microseconds, by which ids expire
         self._fresh = bytearray(BITS >> 3)
         self._fresh_until = _LONG_AGO  # when the last of them has expired
         self._before = bytearray(BITS >> 3)
         self._before_until = _LONG_AGO
+        self._added = 0
         self._is_whole = False  # all that the file held at the start is in it
 
-    def is_new(self, name: Name, now: datetime) -> bool:
+    def is_new(self, name: Name) -> bool:
         """Whether the file surely holds no such id that has not expired."""
-        if not self._is_whole:
-            return False
-        if now >= self._before_until < self._fresh_until:
-            self._before, self._before_until = self._fresh, self._fresh_until
-            self._fresh, self._fresh_until = bytearray(BITS >> 3), _LONG_AGO
-        places = _places(name)
-        return not (_has(self._fresh, places) or _has(self._before, places))
+        key = hash(name)
+        return self._is_whole and not (_has(self._fresh, key) or _has(self._before, key))
 
     def add(self, name: Name, expires_at: datetime) -> None:
         """The file will hold this id."""
-        _put(self._fresh, name)
-        self._fresh_until = max(self._fresh_until, expires_at)
+        _put(self._fresh, hash(name))
+        if expires_at > self._fresh_until:
+            self._fresh_until = expires_at
+        self._added += 1
+        if not self._added % LOOKED_EVERY and codec.to_micros(self._before_until) <= self._now():
+            self._before, self._before_until = self._fresh, self._fresh_until
+            self._fresh, self._fresh_until = bytearray(BITS >> 3), _LONG_AGO
 
-    async def read(self, now: int) -> None:
+    async def read(self) -> None:
         """Read the ids that the file holds: the first now, the rest later; until then none is known to be new."""
+        now = self._now()
         self._go_on(now, await self._ask(lambda connection: self._taken(connection, now, _BEGIN)))
 
     def _go_on(self, now: int, after: _Place | None) -> None:
@@ -91,24 +95,23 @@ class SeenIds:
         rows = connection.execute(_REQUEST_IDS, (*after, now, READ_AT_ONCE)).fetchall()
         found = msgspec.convert(rows, list[tuple[str, str, str, int]])
         for tenant, principal, key, _ in found:
-            _put(self._before, (tenant, principal, REQUEST, key))
+            _put(self._before, hash((tenant, principal, REQUEST, key)))
         if found:
             self._before_until = max(self._before_until, codec.from_micros(max(expires for *_, expires in found)))
         return found[-1][:3] if len(found) == READ_AT_ONCE else None
 
 
-def _has(bits: bytearray, places: tuple[int, int, int]) -> bool:
-    one, two, three = places
-    return bool(bits[one >> 3] >> (one & 7) & bits[two >> 3] >> (two & 7) & bits[three >> 3] >> (three & 7) & 1)
-
-
-def _put(bits: bytearray, name: Name) -> None:
-    for at in _places(name):
-        bits[at >> 3] |= 1 << (at & 7)
-
-
-def _places(name: Name) -> tuple[int, int, int]:
-    """The bits that stand for an id."""
-    key = hash(name)
+def _has(bits: bytearray, key: int) -> bool:
+    # Of a new id mostly the first bit is missing.
+    at = key & _MASK
+    if not bits[at >> 3] >> (at & 7) & 1:
+        return False
     step = key >> _SHIFT
-    return key & _MASK, key + step & _MASK, key + 2 * step & _MASK
+    two, three = key + step & _MASK, key + 2 * step & _MASK
+    return bool(bits[two >> 3] >> (two & 7) & bits[three >> 3] >> (three & 7) & 1)
+
+
+def _put(bits: bytearray, key: int) -> None:
+    step = key >> _SHIFT
+    for at in (key & _MASK, key + step & _MASK, key + 2 * step & _MASK):
+        bits[at >> 3] |= 1 << (at & 7)

@@ -91,7 +91,7 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         super().__init__(clock=clock, bus=bus)
         self._steady = SteadyClock(clock)  # for what expires or falls due
         self._held = HeldOpenings(clock, hold_s, self._write_opening)
-        self._recent = RecentKeys()
+        self._recent = RecentKeys(self._steady.now)
         self.lane_figures: Final = LaneFigures(clock.monotonic)
         self._next_task = 1
         self._next_job = jobs.OTHER_JOBS
@@ -129,7 +129,7 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         last_job = max(number(connection, SQL[name]) or 0 for name in ("last_job_id", "last_delivery_id"))
         last_job = max(last_job, removed_delivery)
         self._next_job = max(last_job + 1, jobs.OTHER_JOBS)
-        await self._file.seen.read(self._steady_now())
+        await self._file.seen.read()
 
     async def check(self) -> bool:
         """Whether a commit went through within the last seconds; tries one where none was due."""
@@ -172,10 +172,10 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
 
         A request id is matched with recent ones only, so that nothing is awaited for it; `find_once` knows the others.
         """
-        once = opening.once
+        once, task = opening.once, opening.task
         if once is not None:
-            known = self._recent.find(name_of(opening.task.tenant, once), self._steady.now())
-            if known is not None and known[0] != opening.task.id:
+            known = self._recent.find(name_of(task.tenant, once))
+            if known is not None and known[0] != task.id:
                 found: asyncio.Future[Opened | Duplicate] = self._loop.create_future()
                 found.set_result(Duplicate(task_id=known[0], same=known[1] == once.digest))
                 return found
@@ -185,10 +185,11 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
         self._next_task = task_number + 1
         if once is not None and once.scope == REQUEST:
             # At once, not after the commit: a repeat that comes meanwhile is joined to this call.
-            self._recent.remember(opening.task.tenant, once, opening.task.id)
-            self._file.seen.add(name_of(opening.task.tenant, once), once.expires_at)
+            name = name_of(task.tenant, once)
+            self._recent.remember(name, once, task.id)
+            self._file.seen.add(name, once.expires_at)
         if opening.alias is not None:
-            self._recent.remember(opening.task.tenant, opening.alias, opening.task.id)
+            self._recent.remember(name_of(task.tenant, opening.alias), opening.alias, task.id)
         if opening.durable or (once is not None and once.scope != REQUEST):
             future: asyncio.Future[Opened | Duplicate] = self._loop.create_future()
             self._file.writer.submit(Open(Held(opening, task_number, 0.0, True), future))
@@ -228,10 +229,9 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
 
     async def find_once(self, tenant: str, principal: str, scope: str, key: str) -> tuple[str, bytes] | None:
         """The task id and digest behind a key, if it has not expired."""
-        now = self._steady.now()
         name = (tenant, principal, scope, key)
-        known = self._recent.find(name, now)
-        if known is not None or (scope == REQUEST and self._file.seen.is_new(name, now)):
+        known = self._recent.find(name)
+        if known is not None or (scope == REQUEST and self._file.seen.is_new(name)):
             return known
         return await self._file.lookups.find(name)
 
@@ -373,14 +373,14 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
             else:
                 for key in (once, held.opening.alias):
                     if key is not None:
-                        self._recent.forget(task.tenant, key, task.id)
+                        self._recent.forget(name_of(task.tenant, key), task.id)
             if future is not None and not future.done():
                 future.set_exception(command.error)
             return
         self._held.written(held)
         if command.outcome is OPENED:
             if once is not None:
-                self._recent.remember(task.tenant, once, task.id)
+                self._recent.remember(name_of(task.tenant, once), once, task.id)
             topic = task_topic(task.id)
             if self._bus.wants(topic):
                 self._tell_events(topic, task, [], first=True)
