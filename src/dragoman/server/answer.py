@@ -9,6 +9,7 @@ Deliberately not here: deadlines and the connection's end, which are the protoco
 
 import asyncio
 import logging
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, STATUS_LINE, RequestResponseCycle
@@ -17,7 +18,7 @@ from dragoman.server.streaming import KEEP_ALIVE
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from uvicorn._types import (
         ASGI3Application,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 # Beyond this size a copy costs more than a second write, which the loop joins with the first where it can.
 ONE_WRITE_BYTES: Final = 64 * 1024
-KNOWN_NAMES: Final = 256
-STATUS: Final = {status: line.removesuffix(b"\r\n") for status, line in STATUS_LINE.items()}
 NO_BODY: Final = frozenset((204, 304))
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 # What may not stand in a header, shown as something that may: every control character but the tab.
@@ -47,7 +46,6 @@ BROKE_HEADERS: Final = (
 )
 
 _log = logging.getLogger("dragoman.server")
-_known: set[bytes] = set()  # names that were found to be well-formed
 
 
 class Connection(Protocol):
@@ -132,7 +130,7 @@ class Answer(RequestResponseCycle):
             return
         self.streaming = body
         try:
-            self.head = self.head_of(reply.status, reply.headers, reply.headers.items())
+            self.open(reply.status, reply.headers)
             self.write(b"", more_body=True)
             self.connection.spoke()
             async for piece in body:
@@ -180,14 +178,15 @@ class Answer(RequestResponseCycle):
 
     async def send_500_response(self) -> None:
         """Answer for an application that did not; a head that it left waiting is forgotten."""
-        self.head = b""
+        self.head, self.chunked_encoding, self.expected_content_length = b"", False, 0
         await self.send({"type": "http.response.start", "status": 500, "headers": BROKE_HEADERS})
         await self.send({"type": "http.response.body", "body": BROKE, "more_body": False})
 
     async def receive(self) -> "ASGIReceiveEvent":
         """The next piece of the body, or that the client is gone."""
         if not self.disconnected and not self.response_complete:
-            if self.waiting_for_100_continue and not self.transport.is_closing():
+            answering = self.head or self.response_started
+            if self.waiting_for_100_continue and not answering and not self.transport.is_closing():
                 self.transport.write(CONTINUE)
             self.waiting_for_100_continue = False
             # Requests that wait behind this one are enough; more of them would be read into memory without bound.
@@ -216,14 +215,13 @@ class Answer(RequestResponseCycle):
             if self.head or self.response_started:
                 raise RuntimeError("An answer was started twice.")
             pairs = [*message.get("headers", ())]
-            self.head = self.head_of(message["status"], dict(pairs), pairs)
+            self.open(message["status"], dict(pairs), pairs)
         else:
             raise RuntimeError(f"An HTTP answer has no message {message['type']!r}.")
 
     def write(self, body: bytes, *, more_body: bool = False) -> None:
         """Write a piece of the body, and before the first one the head; RuntimeError for one of the wrong length."""
         if self.headless:
-            self.expected_content_length = 0
             body = b""
         elif self.chunked_encoding:
             if body:
@@ -231,11 +229,9 @@ class Answer(RequestResponseCycle):
             if not more_body:
                 body += b"0\r\n\r\n"
         else:
-            self.expected_content_length -= len(body)
-            if self.expected_content_length < 0:
-                raise RuntimeError("The body is longer than its content-length.")
-        if not more_body and self.expected_content_length:
-            raise RuntimeError("The body is shorter than its content-length.")
+            self.expected_content_length = left = self.expected_content_length - len(body)
+            if left and (left < 0 or not more_body):
+                raise RuntimeError(f"The body is {'longer' if left < 0 else 'shorter'} than its content-length.")
         head = self.head
         if head:
             self.head, self.response_started = b"", True
@@ -250,37 +246,37 @@ class Answer(RequestResponseCycle):
             self.wake()
             self.connection.on_response_complete()
 
-    def head_of(self, status: int, named: "Headers", lines: "Iterable[tuple[bytes, bytes]]") -> bytes:
-        """The head as it is sent, which says how the body ends; RuntimeError where it would say more than one line.
+    def open(self, status: int, named: "Headers", lines: "Sequence[tuple[bytes, bytes]] | None" = None) -> None:
+        """Make the head, which says how the body ends; RuntimeError where a header would say more than one line.
 
-        `lines` are its headers, `named` the same by their names.
+        `named` are its headers by their names, `lines` all of them where one may come more than once.
         """
-        if not _known.issuperset(named):
-            _check_names(named)
-        self.waiting_for_100_continue = False
-        head = [STATUS[status], *map(b": ".join, lines)]
+        if lines is None:
+            names, values = tuple(named), tuple(named.values())
+        else:
+            names, values = tuple([name for name, _ in lines]), tuple([value for _, value in lines])
+        said = b"".join(values)  # one look at all of them instead of one at each
+        if said.translate(_SHOWN) != said:
+            raise RuntimeError("A header's value has a line break or a control character in it.")
+        head = _lines(status, names) % values
         if b"connection" in named and b"close" in [token.strip() for token in named[b"connection"].lower().split(b",")]:
             self.keep_alive = False
         elif not self.keep_alive:
-            head.append(b"connection: close")
-        self.chunked_encoding, self.expected_content_length = False, 0
+            head += b"connection: close\r\n"
         if b"transfer-encoding" in named and named[b"transfer-encoding"].lower() == b"chunked":
             self.chunked_encoding = True
         elif b"content-length" in named:
             self.expected_content_length = int(named[b"content-length"])
         elif not self.headless and status not in NO_BODY:
             self.chunked_encoding = True
-            head.append(b"transfer-encoding: chunked")
-        said = b"".join(head)  # one look at all of it instead of one at each value
-        if said.translate(_SHOWN) != said:
-            raise RuntimeError("A header's value has a line break or a control character in it.")
-        head += (b"", b"")
-        return b"\r\n".join(head)
+            head += b"transfer-encoding: chunked\r\n"
+        self.head = head + b"\r\n"
 
 
-def _check_names(names: "Iterable[bytes]") -> None:
+@lru_cache(maxsize=1024)
+def _lines(status: int, names: tuple[bytes, ...]) -> bytes:
+    """The lines of a head with these names, and a place for each value: few answers differ in their names."""
     for name in names:
         if not name or name != name.lower() or HEADER_RE.search(name):
             raise RuntimeError(f"{name!r} is no header's name.")
-        if len(_known) < KNOWN_NAMES:
-            _known.add(name)
+    return STATUS_LINE[status] + b"".join([name.replace(b"%", b"%%") + b": %b\r\n" for name in names])

@@ -315,18 +315,19 @@ class Exchanger:
 
     def _sent(self, reply: Reply, arrival: Arrival, route: str) -> Reply:
         """The reply with the ids of its request; a stream is counted for as long as it goes on."""
-        trace, headers = arrival.trace, {**reply.headers}
+        trace = arrival.trace
+        ids = {
+            b"x-request-id": arrival.request_id.encode("ascii", "replace"),
+            b"x-trace-id": (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace"),
+            b"x-span-id": f"span_{trace.span_id}".encode(),
+        }
         if isinstance(reply, HttpReply):
-            headers[b"content-length"] = b"%d" % len(reply.body)
-        headers[b"x-request-id"] = arrival.request_id.encode("ascii", "replace")
-        headers[b"x-trace-id"] = (trace.given_id or f"trace_{trace.trace_id}").encode("ascii", "replace")
-        headers[b"x-span-id"] = f"span_{trace.span_id}".encode()
-        if isinstance(reply, HttpReply):
+            headers = {**reply.headers, b"content-length": b"%d" % len(reply.body), **ids}
             return HttpReply(status=reply.status, headers=headers, body=reply.body)
         kind = "caller" if arrival.dialect else STREAM_PAGES.get(route, "feed")
         self._metrics.stream_opened(kind)
         reply.body.counted = self._stream_closed[kind]
-        return StreamReply(status=reply.status, headers=headers, body=reply.body)
+        return StreamReply(status=reply.status, headers={**reply.headers, **ids}, body=reply.body)
 
     def _failed(
         self,

@@ -68,11 +68,11 @@ class BoundedProtocol(HttpToolsProtocol):
     # Its own fields beside those of the parent: more than 30 in one dictionary are no longer shared between instances,
     # and cost every idle stream a kilobyte.
     __slots__ = (
+        "address",
         "application",
         "chunked",
         "deaf",
         "framing_bytes",
-        "fresh_bytes",
         "head_bytes",
         "head_counted",
         "hot_paths",
@@ -104,13 +104,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self.hot_paths = hot_paths
         self.watch = watch
         self.limits = watch.limits
+        self.address = ""  # the client's
         self.seat: str | None = None
         self.read_deadline = inf
         self.write_deadline = inf
         self.stream_deadline = inf  # when a silent stream says that it is still there
         self.stage = IDLE
         self.deaf = False  # nothing more is read from this client
-        self.fresh_bytes = 0  # of the piece being read, if it began between two requests
         self.head_bytes = 0  # of the header being read
         self.head_counted = False  # from its first byte on; not so behind another request in the same piece
         self.framing_bytes = 0  # of a chunked body, since its last content
@@ -124,7 +124,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent has it
         """Take the client in, or hang up when all seats are taken."""
         super().connection_made(transport)
-        self.seat = self.watch.admit(self.client[0] if self.client else None)
+        self.address = self.client[0] if self.client else ""
+        self.seat = self.watch.admit(self.address)
         if self.seat is None:
             self.deaf = True
             transport.abort()
@@ -198,13 +199,13 @@ class BoundedProtocol(HttpToolsProtocol):
     # -- reading
 
     def data_received(self, data: bytes) -> None:
-        """Count, then parse."""
+        """Count, then parse; what is incomplete then has its time and its bounds."""
         if self.deaf:
             return
-        self.fresh_bytes = 0
-        if self.stage == IDLE:
-            self.fresh_bytes = len(data)
-        elif self.stage == HEAD:
+        stage, latest = self.stage, self.latest
+        if stage == IDLE:
+            self.head_bytes, self.head_counted = len(data), True
+        elif stage == HEAD:
             self.head_bytes += len(data)
         elif self.chunked:
             self.framing_bytes += len(data)
@@ -217,24 +218,27 @@ class BoundedProtocol(HttpToolsProtocol):
             offset: int = upgrade.args[0]
             self._upgrade(data[offset:])
         else:
-            most = self.limits.header_bytes
-            if self.stage == HEAD and self.head_bytes > most:
-                self._refuse(
-                    HEADER_TOO_LARGE if self.headers or len(self.url) <= self.limits.url_bytes else URL_TOO_LONG
-                )
-            elif self.framing_bytes > most:
-                self._refuse(BAD_FRAMING)
+            if self.stage != IDLE:
+                self._expect_more(begun=self.stage != stage or self.latest is not latest)
+
+    def _expect_more(self, *, begun: bool) -> None:
+        """A header or a body has come in part: its time runs from the piece in which it has `begun`."""
+        limits = self.limits
+        if self.stage == HEAD:
+            if self.head_bytes > limits.header_bytes:
+                self._refuse(HEADER_TOO_LARGE if self.headers or len(self.url) <= limits.url_bytes else URL_TOO_LONG)
+            elif begun and self.latest is not None:  # the first request's time runs from the connection
+                self.read_deadline = self.watch.now + limits.header_s
+        elif self.framing_bytes > limits.header_bytes:
+            self._refuse(BAD_FRAMING)
+        elif begun:
+            self.read_deadline = self.watch.now + limits.body_s
 
     def on_message_begin(self) -> None:
         """The first byte of a request."""
         self.stage = HEAD
         self.url = b""
         self.headers = []
-        self.head_bytes = self.fresh_bytes
-        self.head_counted = self.fresh_bytes > 0
-        self.fresh_bytes = 0
-        if self.latest is not None:  # the first request's time runs from the connection
-            self.read_deadline = self.watch.now + self.limits.header_s
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One line of the header, or of what follows the body."""
@@ -246,6 +250,7 @@ class BoundedProtocol(HttpToolsProtocol):
         named = dict(headers)
         version, method = parser.get_http_version(), parser.get_method()
         self._judge(named, version, method)
+        self.head_bytes, self.head_counted = 0, False  # of the next one, if that begins in the same piece
         if method == b"POST" and version == "1.1" and self.running is None and len(named) == len(headers):
             serve = self.hot_paths.get(self.url) if is_plain(named) else None
             if serve is not None:
@@ -253,7 +258,6 @@ class BoundedProtocol(HttpToolsProtocol):
                 return
         raw_path, query = self._target()
         self.stage = BODY
-        self.read_deadline = self.watch.now + self.limits.body_s
         path = raw_path.decode("ascii")
         self.scope = {
             "type": "http",
@@ -341,13 +345,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._start(answer, answer.run_asgi(self.application))
 
     def _take_shortcut(self, serve: Serve, named: dict[bytes, bytes]) -> None:
-        watch = self.watch
         self.stage = BODY
-        self.read_deadline = watch.now + self.limits.body_s
-        keep_alive = self.parser.should_keep_alive() and not watch.stopping
-        address = self.client[0] if self.client else ""
-        self.latest = answer = ShortAnswer(self, serve, named, address, keep_alive=keep_alive)
-        self._start(answer, answer.run(self.loop))
+        keep_alive = self.parser.should_keep_alive() and not self.watch.stopping
+        self.latest = answer = ShortAnswer(self, keep_alive=keep_alive)
+        self._start(answer, answer.run(serve, named, self.address))
 
     def _start(self, answer: Answer, work: "Coroutine[None, None, None]") -> None:
         self.running = answer

@@ -7,16 +7,14 @@ Only a short body of a length that was said, every header once, nothing expected
 stream, too. The application serves these paths as well: without this file the hub does the same, a little slower.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dragoman.model.http import HttpReply
 from dragoman.server.answer import Answer, Connection
 from dragoman.server.streaming import StreamReply
-
-if TYPE_CHECKING:
-    import asyncio
 
 SHORT_BYTES: Final = 64 * 1024  # all of it is held before anything is served, and the client need never wait
 
@@ -68,47 +66,36 @@ def is_plain(headers: Mapping[bytes, bytes]) -> bool:
 class ShortAnswer(Answer):
     """One request on a hot path, and its answer; a client that leaves is seen as on the long way."""
 
-    _waiter: "asyncio.Future[None] | None" = None  # for the end of the body
+    _waiter: asyncio.Future[None] | None = None  # for the end of the body
 
-    def __init__(
-        self,
-        connection: Connection,
-        serve: Serve,
-        headers: dict[bytes, bytes],
-        address: str,
-        *,
-        keep_alive: bool,
-    ) -> None:
+    def __init__(self, connection: Connection, *, keep_alive: bool) -> None:
         self.connection = connection
         self.transport = connection.transport
         self.flow = connection.flow
         self.keep_alive = keep_alive
-        self._serve = serve
-        self._headers = headers
-        self._address = address
 
     def wake(self) -> None:
         """More of the body is there, or the client is gone."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def run(self, loop: "asyncio.AbstractEventLoop") -> None:
+    async def run(self, serve: Serve, headers: dict[bytes, bytes], address: str) -> None:
         """Serve the request once its body is complete; what fails becomes a 500."""
         try:
             while self.more_body and not self.disconnected:
-                self._waiter = loop.create_future()
+                self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
             if self.disconnected:
                 return
-            reply = await self._serve(self._headers, self.arrived, self._address)
+            reply = await serve(headers, self.arrived, address)
             if not isinstance(reply, HttpReply):
-                self._headers, self.arrived = {}, b""  # A stream lasts: it holds nothing that it does not need.
+                headers, self.arrived = {}, b""  # A stream lasts: it holds nothing that it does not need.
                 await self.stream(reply)
                 return
             if self.flow.write_paused and not self.disconnected:
                 await self.flow.drain()
             if not self.disconnected:
-                self.head = self.head_of(reply.status, reply.headers, reply.headers.items())
+                self.open(reply.status, reply.headers)
                 self.write(reply.body)
         except Exception:  # noqa: BLE001 - whatever it was, the client gets an answer and the log the reason
             _log.exception("A hot path failed.")

@@ -3,6 +3,7 @@ import select
 import socket
 import ssl
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -60,6 +61,12 @@ class Recorder(asyncio.Transport):
     def close(self) -> None:
         pass
 
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
     def get_extra_info(self, name: str, default: object = None) -> object:
         return default
 
@@ -93,6 +100,32 @@ def test_head_and_body_leave_in_one_write(more: bool) -> None:
         assert transport.writes == [chunked, b"0\r\n\r\n"]
     else:
         assert transport.writes == [b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"]
+
+
+def test_the_time_of_a_header_and_of_a_body_runs_from_their_first_byte_alone() -> None:
+    async def app(_: Scope, __: Receive, ___: Send) -> None:
+        await asyncio.Event().wait()
+
+    async def due_after(*pieces: bytes) -> list[float]:
+        state, watch = ServerState(), Watch(Limits(), SystemClock(), public=False)
+        protocol = BoundedProtocol(app, watch, Config(app, log_config=None, lifespan="off"), state, {})
+        protocol.connection_made(Recorder())
+        connected, due = watch.now, list[float]()
+        for at, piece in enumerate(pieces, start=1):
+            watch.now = connected + at
+            protocol.data_received(piece)
+            due.append(round(protocol.read_deadline - connected, 3))
+        protocol.connection_lost(None)
+        for task in state.tasks:
+            task.cancel()
+        return due
+
+    head, header, body = b"POST / HTTP/1.1\r\nHost: a\r\n", b"Content-Length: 4\r\n\r\n", b"hi"
+    whole = head + header + body + body
+    # The first header's time runs from the connection (10 s), a body's from the end of its header (30 s).
+    assert run(due_after(head, header, body, body)) == [10.0, 32.0, 32.0, inf]
+    assert run(due_after(whole, head, header, body, body)) == [inf, 12.0, 33.0, 33.0, inf]
+    assert run(due_after(whole + head, header + body, body + whole + head + header)) == [11.0, 32.0, 33.0]
 
 
 def test_an_answer_without_length_is_chunked(server: Running) -> None:
@@ -140,6 +173,11 @@ def test_requests_sent_at_once_are_answered_in_order(target: Target) -> None:
 def test_a_good_request_is_answered_although_rubbish_follows_it(target: Target) -> None:
     found = converse(target, target.good() + b"\x00rubbish\r\n\r\n", until_closed=True)
     assert [reply.status for reply in found] == [200]
+
+
+def test_a_good_request_is_answered_although_a_url_that_is_none_follows_it(target: Target) -> None:
+    behind = b"GET http://[ HTTP/1.1\r\nHost: a\r\n\r\n"
+    assert [reply.status for reply in converse(target, target.good() + behind)] == [200]
 
 
 def test_http_1_0_is_answered_and_closed(target: Target) -> None:
