@@ -211,6 +211,8 @@ class Answer(RequestResponseCycle):
             if self.response_complete or not (self.head or self.response_started):
                 raise RuntimeError("A body was sent where no answer is open.")
             self.write(message.get("body", b""), more_body=message.get("more_body", False))
+            if self.response_complete:
+                self.wake()  # whoever still waits for more of the request
         elif message["type"] == "http.response.start":
             if self.head or self.response_started:
                 raise RuntimeError("An answer was started twice.")
@@ -243,7 +245,6 @@ class Answer(RequestResponseCycle):
             self.transport.write(body)
         if not more_body:
             self.response_complete = True
-            self.wake()
             self.connection.on_response_complete()
 
     def open(self, status: int, named: "Headers", lines: "Sequence[tuple[bytes, bytes]] | None" = None) -> None:

@@ -31,7 +31,7 @@ from dragoman.server.refusals import (
     Refusal,
     Refused,
 )
-from dragoman.server.shortcut import HotPaths, Serve, ShortAnswer, is_plain
+from dragoman.server.shortcut import HotPaths, ShortAnswer, is_plain
 from dragoman.server.streaming import EXTENSION, SILENT_S
 from dragoman.server.upgraded import Upgraded, cut_off
 
@@ -245,17 +245,24 @@ class BoundedProtocol(HttpToolsProtocol):
         self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """Judge the header; start the application, or queue the request behind the one that runs."""
+        """Judge the header; start what serves the request, or queue it behind the one that runs."""
         headers, parser = self.headers, self.parser
         named = dict(headers)
         version, method = parser.get_http_version(), parser.get_method()
         self._judge(named, version, method)
         self.head_bytes, self.head_counted = 0, False  # of the next one, if that begins in the same piece
+        keep_alive = version == "1.1" and parser.should_keep_alive() and not self.watch.stopping
         if method == b"POST" and version == "1.1" and self.running is None and len(named) == len(headers):
-            serve = self.hot_paths.get(self.url) if is_plain(named) else None
+            serve = self.hot_paths[self.url] if is_plain(named) else None
             if serve is not None:
-                self._take_shortcut(serve, named)
+                self.stage = BODY
+                self.latest = answer = ShortAnswer(self, keep_alive=keep_alive)
+                self._start(answer, answer.run(serve, named, self.address))
                 return
+        self._take_long_way(named, version, method.decode("ascii"), keep_alive)
+
+    def _take_long_way(self, named: dict[bytes, bytes], version: str, method: str, keep_alive: bool) -> None:
+        """Through ASGI, by the application."""
         raw_path, query = self._target()
         self.stage = BODY
         path = raw_path.decode("ascii")
@@ -266,22 +273,24 @@ class BoundedProtocol(HttpToolsProtocol):
             "server": self.server,
             "client": self.client,
             "scheme": self.scheme or "http",
-            "method": method.decode("ascii"),
+            "method": method,
             "root_path": "",
             "path": urllib.parse.unquote(path) if "%" in path else path,
             "raw_path": raw_path,
             "query_string": query,
-            "headers": headers,
+            "headers": self.headers,
             "state": self.app_state.copy(),
         }
-        if parser.should_upgrade():
+        if self.chunked:
+            self.headers = TRAILERS
+        if self.parser.should_upgrade():
             self.upgrading = True
             return
         answer = Answer(
             self,
             self.scope,
             expect_100_continue=named.get(b"expect", b"").lower() == b"100-continue",
-            keep_alive=version == "1.1" and parser.should_keep_alive() and not self.watch.stopping,
+            keep_alive=keep_alive,
         )
         self.scope["extensions"] = {EXTENSION: {"send": answer.stream}}
         self.latest = answer
@@ -344,12 +353,6 @@ class BoundedProtocol(HttpToolsProtocol):
     def _run(self, answer: Answer) -> None:
         self._start(answer, answer.run_asgi(self.application))
 
-    def _take_shortcut(self, serve: Serve, named: dict[bytes, bytes]) -> None:
-        self.stage = BODY
-        keep_alive = self.parser.should_keep_alive() and not self.watch.stopping
-        self.latest = answer = ShortAnswer(self, keep_alive=keep_alive)
-        self._start(answer, answer.run(serve, named, self.address))
-
     def _start(self, answer: Answer, work: "Coroutine[None, None, None]") -> None:
         self.running = answer
         task = answer.task = self.loop.create_task(work)
@@ -371,7 +374,6 @@ class BoundedProtocol(HttpToolsProtocol):
             values = [value.lower() for name, value in headers if name == b"transfer-encoding"]
             if values != [b"chunked"] or version != "1.1":
                 raise Refused(BAD_TRANSFER_ENCODING)
-            self.headers = TRAILERS
         if version not in ("1.1", "1.0") or method == b"CONNECT":
             raise Refused(BAD_FRAMING)
 

@@ -28,12 +28,12 @@ _log = logging.getLogger("dragoman.server")
 _NOT_PLAIN: Final = frozenset((b"transfer-encoding", b"expect", b"upgrade"))
 
 
-class HotPaths:
-    """What may be served past ASGI, by URL: looked for once each, then remembered."""
+class HotPaths(dict[bytes, Serve | None]):
+    """What serves a POST past ASGI, by its URL, if it may take the shortcut: looked for once, then remembered."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._find: Find | None = None
-        self._known: dict[bytes, Serve] = {}
 
     def open(self, find: Find) -> None:
         """From now on there is somebody to serve."""
@@ -42,18 +42,14 @@ class HotPaths:
     def close(self) -> None:
         """Nobody serves any more."""
         self._find = None
-        self._known.clear()
+        self.clear()
 
-    def get(self, url: bytes) -> Serve | None:
-        """What serves a POST to that URL, if it may take the shortcut."""
-        known = self._known.get(url)
-        if known is not None or self._find is None:
-            return known
-        found = self._find(url)
+    def __missing__(self, url: bytes) -> Serve | None:
+        found = None if self._find is None else self._find(url)
         if found is not None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[url] = found
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[url] = found
         return found
 
 
