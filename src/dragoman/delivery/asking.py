@@ -75,9 +75,9 @@ class Asking:
         call = opened.call
         if not self._credentials.is_ready(call.agent):
             await self._have_credential(call)
-        outgoing = self._outgoing(verb, opened, task, at)
-        dialect, deadline, otherwise = self._dialects[outgoing.endpoint.dialect], call.deadline, False
-        if verb is _SEND and _REPORTS in outgoing.endpoint.features:
+        dialect, deadline, otherwise = self._dialects[call.endpoint.dialect], call.deadline, False
+        outgoing = self._outgoing(dialect, verb, opened, task, at)
+        if verb is _SEND and _REPORTS in call.endpoint.features:
             deadline = min(deadline, self._clock.monotonic() + ACK_S)
         while True:
             try:
@@ -109,7 +109,7 @@ class Asking:
         """What the agent tells in answer to one request. Raises as `exchange`, and NotSupported where it cannot."""
         if not self._credentials.is_ready(opened.call.agent):
             await self._have_credential(opened.call)
-        outgoing = self._outgoing(verb, opened, task, at)
+        outgoing = self._outgoing(self._dialects[opened.call.endpoint.dialect], verb, opened, task, at)
         try:
             async with aclosing(self._heard(outgoing, opened.call, attempt)) as first:
                 async for heard in first:
@@ -201,14 +201,14 @@ class Asking:
             async for piece in pieces:
                 yield understood(piece)
 
-    def _outgoing(self, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> Outgoing:
+    def _outgoing(self, dialect: Dialect, verb: Verb, opened: OpenedCall, task: Task, at: datetime) -> Outgoing:
         """Everything that a request is put into words with. Raises AgentTimeout where no time is left."""
         call = opened.call
         agent, endpoint = call.agent, self._spoken_at(call.endpoint) if self._versions else call.endpoint
         left_ms = int((call.deadline - self._clock.monotonic()) * 1000)
         if left_ms <= 0:
             raise AgentTimeout(timeout_ms=int(call.timeout_s * 1000), agent_id=agent.id)
-        dialect, caller = self._dialects[endpoint.dialect], call.caller.name
+        caller = call.caller.name
         return Outgoing(
             verb=verb,
             task=task,

@@ -137,8 +137,9 @@ class HttpCourier:
 
     def streams(self, opened: OpenedCall) -> bool:
         """Whether the target tells of the call event by event; not if its only reader waits for the end."""
-        call, endpoint = opened.call, opened.call.endpoint
-        if self._connected(endpoint) is not None:
+        call = opened.call
+        endpoint = call.endpoint
+        if endpoint.via is _CONNECTED and self._connections is not None:
             return True
         if _STREAM not in endpoint.features or endpoint.url in self._silent:
             return False

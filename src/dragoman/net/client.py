@@ -19,7 +19,7 @@ from dragoman.net.errors import NetError, Reach
 from dragoman.net.http1 import Connection
 from dragoman.net.origin import ClientLimits, Origin, OriginFigures
 from dragoman.net.pool import Pool
-from dragoman.net.requests import compose
+from dragoman.net.requests import after_verb, compose
 from dragoman.net.tls import ClientIdentity, TlsProfiles
 from dragoman.ports.clock import Clock
 
@@ -41,15 +41,15 @@ class Streamed(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Route:
-    """What a URL comes down to: an origin and the words that ask it for a path."""
+    """What a URL comes down to: an origin, and what follows the verb in a request for a path there."""
 
-    __slots__ = ("origin", "path", "target")
+    __slots__ = ("origin", "target", "words")
 
     def __init__(self, origin: Origin, target: Target) -> None:
         """Encode once."""
         self.origin = origin
         self.target = target
-        self.path = target.path.encode("ascii")
+        self.words = after_verb(target)
 
 
 class Client:
@@ -93,7 +93,7 @@ class Client:
             url = self._slashes.get(url, url)
         route = self._routes.get(url if identity is None else _own(identity, url)) or self._route(url, identity)
         origin, pool, only_head = route.origin, self._pool, request.method == "HEAD"
-        data = compose(request, route.path, origin.tail)
+        data = compose(request, route.words)
         if pool.asleep or deadline <= pool.now:
             self._begin(deadline)
         fresh = False
@@ -177,7 +177,7 @@ class Client:
     async def _open(
         self, request: HttpRequest, route: Route, deadline: float, idle_s: float, repeatable: bool
     ) -> tuple[HttpReply, Body]:
-        data = compose(request, route.path, route.origin.tail)
+        data = compose(request, route.words)
         self._begin(deadline)
         fresh = False
         while True:

@@ -14,7 +14,6 @@ from dragoman.net.addresses import Target
 from dragoman.net.dial import DialLimits
 from dragoman.net.errors import Reach
 from dragoman.net.http1 import FOREVER, Connection
-from dragoman.net.requests import after_path
 from dragoman.net.tls import ClientIdentity
 from dragoman.ports.clock import Clock
 
@@ -84,9 +83,9 @@ class Origin:
     """One scheme, host and port, for all or for one client certificate: its connections, its line, its figures."""
 
     __slots__ = (
-        "_learnt_s",
         "_learnt_until",
         "_pool",
+        "_rest_s",
         "failed",
         "identity",
         "idle",
@@ -94,7 +93,6 @@ class Origin:
         "opened",
         "reused",
         "stale",
-        "tail",
         "target",
         "waiters",
     )
@@ -102,11 +100,10 @@ class Origin:
     def __init__(self, pool: Room, target: Target, identity: ClientIdentity | None = None) -> None:
         """Start without connections."""
         self._pool = pool
-        self._learnt_s = FOREVER
-        self._learnt_until = 0.0
+        self._rest_s = pool.limits.idle_s  # how long a connection may rest
+        self._learnt_until = FOREVER
         self.target = target
         self.identity = identity
-        self.tail = after_path(target)
         self.idle: list[Connection] = []
         self.waiters: deque[Waiter] = deque()
         self.open = 0
@@ -133,7 +130,9 @@ class Origin:
             connection.due = waiter.deadline
             waiter.future.set_result(connection)
             return
-        idle_s = self.idle_s(now)
+        if self._learnt_until <= now:
+            self._forget_lesson()
+        idle_s = self._rest_s
         if connection.patience_s < idle_s + _MARGIN_S:
             idle_s = connection.patience_s - _MARGIN_S
         if idle_s <= 0.0 or (pool.lines and pool.open >= pool.limits.total):
@@ -163,7 +162,9 @@ class Origin:
         idle_s = now - connection.freed
         # A close after less than the margin teaches nothing: nobody could stay below it.
         if connection in self.idle and idle_s > _MARGIN_S:
-            self._learnt_s = min(self.idle_s(now), idle_s - _MARGIN_S)
+            if self._learnt_until <= now:
+                self._forget_lesson()
+            self._rest_s = min(self._rest_s, idle_s - _MARGIN_S)
             self._learnt_until = now + LEARNT_S
         self.discard(connection)
 
@@ -175,11 +176,6 @@ class Origin:
     def count(self, kind: Reach) -> None:
         """One more request that failed."""
         self.failed[kind] = self.failed.get(kind, 0) + 1
-
-    def idle_s(self, now: float) -> float:
-        """How long a connection to this origin may rest."""
-        configured_s = self._pool.limits.idle_s
-        return configured_s if self._learnt_until <= now else min(configured_s, self._learnt_s)
 
     def next_waiter(self) -> Waiter | None:
         """Take the first in line who is still there."""
@@ -200,3 +196,7 @@ class Origin:
             stale=self.stale,
             failed=dict(self.failed),
         )
+
+    def _forget_lesson(self) -> None:
+        self._rest_s = self._pool.limits.idle_s
+        self._learnt_until = FOREVER

@@ -23,13 +23,17 @@ _BODILESS: Final = frozenset({"GET", "HEAD", "DELETE"})
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 
 
-def after_path(target: Target) -> bytes:
-    """What follows the path in every request to an origin."""
-    return b" HTTP/1.1\r\nhost: %b\r\naccept-encoding: identity\r\n" % target.authority.encode("ascii")
+def after_verb(target: Target) -> bytes:
+    """What follows the verb in every request to a target."""
+    path, authority = target.path.encode("ascii"), target.authority.encode("ascii")
+    return b"%b HTTP/1.1\r\nhost: %b\r\naccept-encoding: identity\r\n" % (path, authority)
 
 
-def compose(request: HttpRequest, path: bytes, tail: bytes) -> bytes:
-    """The whole request; raises NetError PROTOCOL if a name, a value or the method could break it apart."""
+def compose(request: HttpRequest, words: bytes) -> bytes:
+    """The whole request, with `words` behind its verb.
+
+    Raises NetError PROTOCOL if a name, a value or the method could break it apart.
+    """
     headers, method, body = request.headers, request.method, request.body
     lines = b""
     if headers:
@@ -39,8 +43,8 @@ def compose(request: HttpRequest, path: bytes, tail: bytes) -> bytes:
             raise NetError(Reach.PROTOCOL)
         lines = _lines(tuple(headers)) % values
     if body or method not in _BODILESS:
-        return b"%b%b%b%bcontent-length: %d\r\n\r\n%b" % (_verb(method), path, tail, lines, len(body), body)
-    return b"%b%b%b%b\r\n" % (_verb(method), path, tail, lines)
+        return b"%b%b%bcontent-length: %d\r\n\r\n%b" % (_verb(method), words, lines, len(body), body)
+    return b"%b%b%b\r\n" % (_verb(method), words, lines)
 
 
 @lru_cache(maxsize=64)

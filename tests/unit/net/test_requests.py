@@ -6,14 +6,14 @@ import pytest
 
 from dragoman.model.http import HttpRequest
 from dragoman.net import NetError, Reach, parse
-from dragoman.net.requests import OWN_HEADERS, after_path, compose
+from dragoman.net.requests import OWN_HEADERS, after_verb, compose
 from tests.unit.net.servers import Line, Run, always, client_of, failure, get, serving, soon
 
-TAIL = after_path(parse("http://name.example:8000/"))
+WORDS = after_verb(parse("http://name.example:8000/path"))
 
 
 def written(request: HttpRequest) -> bytes:
-    return compose(request, b"/path", TAIL)
+    return compose(request, WORDS)
 
 
 def test_a_request_is_written_to_the_letter() -> None:
