@@ -6,6 +6,8 @@ from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
+from dragoman.model.times import in_ms
+
 UUID4: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}")
 
 
@@ -16,7 +18,7 @@ def uuid_of(*words: str) -> str:
 
 def uuid_at(at: datetime, digits: str) -> str:
     """A UUID in the form of version 7, which sorts by its time: the millisecond, then these 16 hexadecimal digits."""
-    time = f"{int(at.timestamp() * 1000):012x}"
+    time = in_ms(at).to_bytes(6, "big").hex()
     return f"{time[:8]}-{time[8:]}-7{digits[:3]}-8{digits[3:6]}-{digits[6:]}00"
 
 
