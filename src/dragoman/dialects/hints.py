@@ -3,6 +3,7 @@
 `metadata.skill` and `metadata.agentId` are read too: agents and callers of other gateways put them there.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -15,6 +16,7 @@ HINTS: Final = "dragoman"
 MAX_TIMEOUT_MS: Final = 86_400_000
 _NORMAL: Final = Priority.NORMAL
 _PRIORITIES: Final = {priority.name.lower(): priority for priority in Priority} | {"medium": Priority.NORMAL}
+_MAX_WORD: Final = 256
 
 
 class Hints(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,31 +65,24 @@ def conversation_of(task: Task) -> JsonObject:
 def read_hints(*holders: JsonObject | None) -> Hints:
     """The hints in these metadata, the first that has a word deciding."""
     block: JsonObject = {}
-    agent: str | None = None
-    skill: str | None = None
+    said: JsonObject = {}
     for holder in holders:
         if not holder:
             continue
         found: Json = holder.get(HINTS)
         if is_object(found):
             block = {**found, **block} if block else found
-        if "agentId" in holder:
-            agent = agent or _word(holder["agentId"])
-        if "skill" in holder:
-            skill = skill or _word(holder["skill"])
-    if not block and agent is None and skill is None:
-        return NO_HINTS
-    said = {name: value for name, value in block.items() if isinstance(value, str) and 0 < len(value) <= 256}.get
-    return Hints(
-        agent=said("agent", agent),
-        skill=said("skill", skill),
-        parent=said("parent"),
-        within=said("call_id"),
-        title=said("title"),
-        context=said("context"),
-        priority=_PRIORITIES.get(said("priority", ""), _NORMAL),
-        timeout_s=_timeout_s(block["timeout_ms"]) if "timeout_ms" in block else None,
-    )
+        if "agentId" in holder and "agent" not in said and (word := _word(holder["agentId"])):
+            said["agent"] = word
+        if "skill" in holder and "skill" not in said and (word := _word(holder["skill"])):
+            said["skill"] = word
+    for name, value in block.items():
+        if name in _READ:
+            field, read = _READ[name]
+            meant = read(value)
+            if meant is not None:
+                said[field] = meant
+    return Hints(**said) if said else NO_HINTS
 
 
 def without_hints(metadata: JsonObject | None) -> JsonObject | None:
@@ -100,10 +95,27 @@ def without_hints(metadata: JsonObject | None) -> JsonObject | None:
 
 
 def _word(value: Json) -> str | None:
-    return value if isinstance(value, str) and 0 < len(value) <= 256 else None
+    return value if isinstance(value, str) and 0 < len(value) <= _MAX_WORD else None
+
+
+def _priority(value: Json) -> Priority | None:
+    return _PRIORITIES.get(value) if isinstance(value, str) else None
 
 
 def _timeout_s(value: Json) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MAX_TIMEOUT_MS:
         return None
     return value / 1000
+
+
+# Which field each word of the block is, and how it is read; None: not at all.
+_READ: Final[Mapping[str, tuple[str, Callable[[Json], Json]]]] = {
+    "agent": ("agent", _word),
+    "skill": ("skill", _word),
+    "parent": ("parent", _word),
+    "call_id": ("within", _word),
+    "title": ("title", _word),
+    "context": ("context", _word),
+    "priority": ("priority", _priority),
+    "timeout_ms": ("timeout_s", _timeout_s),
+}
