@@ -5,7 +5,6 @@ Out: `read_reply` is liberal: a null sibling is absent, ids may be anything, mem
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import Final, TypeVar
 
 import msgspec
@@ -128,20 +127,21 @@ def require_json(request: HttpRequest) -> None:
         raise WrongMediaType("Send Content-Type: application/json.")
 
 
-def header_text(request: HttpRequest, name: str) -> str | None:
-    """A header that is an id of the caller's: 1 to 256 ASCII characters. Raises BadParams."""
-    value = request.headers.get(_wire_name(name))
-    if value is None:
-        return None
+def given_ids(request: HttpRequest) -> tuple[str | None, str | None]:
+    """The caller's own ids, of 1 to 256 ASCII characters: the idempotency key, the request id. Raises BadParams."""
+    headers = request.headers
+    key, request_id = headers.get(b"idempotency-key"), headers.get(b"x-request-id")
+    return (
+        None if key is None else _given("Idempotency-Key", key),
+        None if request_id is None else _given("X-Request-ID", request_id),
+    )
+
+
+def _given(name: str, value: bytes) -> str:
     if not 0 < len(value) <= 256 or not value.isascii():
         rule = "1 to 256 ASCII characters"
         raise BadParams(f"{name}: {rule}", errors=[{"path": name, "message": rule}])
     return value.decode("ascii")
-
-
-@cache
-def _wire_name(name: str) -> bytes:
-    return name.lower().encode()
 
 
 def result_reply(request_id: Id, result: object, headers: Headers = JSON_HEADERS) -> HttpReply:

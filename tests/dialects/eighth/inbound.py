@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from dragoman.dialects.dialect import ErrorTable, wire_error
-from dragoman.dialects.jsonrpc import RPC_ERRORS, bad_field, header_text, require_json
+from dragoman.dialects.jsonrpc import RPC_ERRORS, bad_field, given_ids, require_json
 from dragoman.dialects.refusals import JSON_HEADERS, error_headers, failure_of, text_of
 from dragoman.model.answers import Accepted, Answer
 from dragoman.model.content import Message, Part, Role
@@ -94,6 +94,7 @@ def _said(body: bytes) -> Said:
 def _operation(request: HttpRequest, said: Said) -> Operation:
     if said.do == "send":
         wait = Wait.END if said.wait else Wait.NONE
+        key, request_id = given_ids(request)
         return SendTask(
             message=Message(id=said.id or f"msg-{request.id}", role=Role.USER, parts=_parts(said.say)),
             agent=said.to,
@@ -102,8 +103,8 @@ def _operation(request: HttpRequest, said: Said) -> Operation:
             context_id=said.context,
             wait=wait,
             timeout_s=said.ms / 1000 if said.ms else 3600.0,
-            idempotency_key=header_text(request, "Idempotency-Key"),
-            request_id=header_text(request, "X-Request-ID"),
+            idempotency_key=key,
+            request_id=request_id,
             metadata=said.about,
         )
     if said.task is None:

@@ -4,7 +4,6 @@ Knows no framing: JSON-RPC and HTTP bring the same requests, and both are answer
 """
 
 from collections.abc import Callable, Mapping
-from itertools import count
 from typing import Final, TypeVar
 
 import msgspec
@@ -40,13 +39,13 @@ from dragoman.dialects.a2a_v10.wire import (
     WirePart,
 )
 from dragoman.dialects.hints import HINTS, read_hints, without_hints
-from dragoman.dialects.jsonrpc import Frame, bad_field, header_text, read_params
+from dragoman.dialects.jsonrpc import Frame, bad_field, given_ids, read_params
 from dragoman.dialects.protojson import Reader, bad, read_bytes, read_role_name, read_state_name
 from dragoman.dialects.sse import last_seen
 from dragoman.model.content import Blob, Data, Link, Message, Part, Role, Text
 from dragoman.model.errors import NotJson
 from dragoman.model.http import HttpRequest
-from dragoman.model.json import JsonObject, is_object
+from dragoman.model.json import Json, JsonObject, is_object
 from dragoman.model.operations import CancelTask, FollowTask, GetCard, GetTask, ListTasks, SendTask, Wait
 
 Shape = TypeVar("Shape")
@@ -69,27 +68,20 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     by_texts: Callable[[HttpRequest, Mapping[str, str]], Asked]
 
 
-def read_send(request: HttpRequest, params: SendMessageRequest) -> Asked:
+def read_send(request: HttpRequest, params: SendMessageRequest, *, streamed: bool = False) -> Asked:
     """A message for an agent, as a new task or into one that waits for it."""
-    how = params.configuration
-    return _sent(request, params, _AT_ONCE if how is not None and how.return_immediately else _AT_THE_END)
-
-
-def read_stream(request: HttpRequest, params: SendMessageRequest) -> Asked:
-    """The same, answered event by event."""
-    return _sent(request, params, _AS_IT_GOES)
-
-
-def _sent(request: HttpRequest, params: SendMessageRequest, wait: Wait) -> Asked:
-    wire, how = params.message, params.configuration or _NO_CONFIGURATION
+    wire, how, headers = params.message, params.configuration or _NO_CONFIGURATION, request.headers
+    wait = _AS_IT_GOES if streamed else _AT_ONCE if how.return_immediately else _AT_THE_END
     hints = read_hints(params.metadata, wire.metadata)
-    push = how.task_push_notification_config
-    named = request.params.get("agent")
+    named, tenant, metadata = request.params.get("agent"), params.tenant, without_hints(params.metadata)
+    if tenant and named is not None and tenant != named:
+        metadata = {"tenant": tenant, **(metadata or {})}  # The URL has made it needless, so it is kept here.
+    extensions = headers.get(b"a2a-extensions") or headers.get(b"x-a2a-extensions")
     message = _message(wire)
-    callback = None if push is None else callback_of(push, request)
+    key, request_id = given_ids(request)
     operation = SendTask(
         message=message,
-        agent=named or params.tenant or hints.agent,
+        agent=named or tenant or hints.agent,
         skill=hints.skill,
         continues=wire.task_id or None,
         context_id=wire.context_id or None,
@@ -99,16 +91,24 @@ def _sent(request: HttpRequest, params: SendMessageRequest, wait: Wait) -> Asked
         parent_id=hints.parent,
         within=hints.within,
         title=hints.title,
-        idempotency_key=header_text(request, "Idempotency-Key"),
-        request_id=header_text(request, "X-Request-ID"),
-        extensions=_extensions(request),
-        metadata=_metadata(params, named),
+        idempotency_key=key,
+        request_id=request_id,
+        extensions=_extensions(extensions) if extensions else (),
+        metadata=metadata,
     )
-    if how is not _NO_CONFIGURATION or wait is _AS_IT_GOES:
-        accepts = tuple(how.accepted_output_modes or ())
-        after = last_seen(request.headers) if wait is _AS_IT_GOES else None
-        operation = msgspec.structs.replace(operation, callback=callback, accepts=accepts, after=after)
+    if streamed:
+        operation = msgspec.structs.replace(operation, after=last_seen(headers))
+    if how is _NO_CONFIGURATION:
+        return Asked(operation, _WHOLE)
+    push, accepts = how.task_push_notification_config, tuple(how.accepted_output_modes or ())
+    callback = None if push is None else callback_of(push, request)
+    operation = msgspec.structs.replace(operation, callback=callback, accepts=accepts)
     return Asked(operation, _WHOLE if how.history_length is None else View(sent=True, history=how.history_length))
+
+
+def read_stream(request: HttpRequest, params: SendMessageRequest) -> Asked:
+    """The same, answered event by event."""
+    return read_send(request, params, streamed=True)
 
 
 def read_get(request: HttpRequest, params: GetTaskRequest) -> Asked:
@@ -156,33 +156,37 @@ def read_card_request(request: HttpRequest, params: CardRequest) -> Asked:
 
 
 def _message(wire: WireMessage) -> Message:
+    role, metadata = read_role_name(wire.role, "message.role"), wire.metadata
+    if metadata:
+        role, metadata = _told_role(metadata) or role, without_hints(metadata)
+    parts: list[Part] = []
+    for part in wire.parts:
+        parts.append(_part(part, len(parts)))
     return Message(
         id=wire.message_id,
-        role=_role(wire),
-        parts=tuple(map(_part, wire.parts, count())),
-        references=tuple(wire.reference_task_ids or ()),
-        extensions=tuple(wire.extensions or ()),
-        metadata=without_hints(wire.metadata),
+        role=role,
+        parts=tuple(parts),
+        references=wire.reference_task_ids or (),
+        extensions=wire.extensions or (),
+        metadata=metadata or None,
     )
 
 
-def _role(wire: WireMessage) -> Role:
-    """The role; one that the wire has no name for stands in the hints."""
-    role = read_role_name(wire.role, "message.role")
-    told = wire.metadata.get(HINTS) if wire.metadata else None
-    if not is_object(told):
-        return role
-    named = told.get("role")
-    return Role(named) if named in _UNNAMED else role
+def _told_role(metadata: JsonObject) -> Role | None:
+    """The role that stands in the hints, where the wire has no name for it."""
+    told: Json = metadata.get(HINTS)
+    named: Json = told.get("role") if is_object(told) else None
+    return Role(named) if named in _UNNAMED else None
 
 
 def _part(part: WirePart, index: int) -> Part:
     text, raw, url, data = part.text, part.raw, part.url, part.data
-    absent = (text, raw, url).count(None)
-    # A null beside the content is one that a careless caller wrote out.
-    if data is UNSET if absent == 3 else absent < 2 or not (data is UNSET or data is None):
-        raise bad(f"message.parts[{index}]", "exactly one of text, raw, url, data is required")
     media_type, filename, metadata = part.media_type or None, part.filename or None, part.metadata or None
+    if text is None and raw is None and url is None and data is not UNSET:
+        return Data(value=data, media_type=media_type, filename=filename, metadata=metadata)
+    # A null beside the content is one that a careless caller wrote out.
+    if (text, raw, url).count(None) != 2 or not (data is UNSET or data is None):
+        raise bad(f"message.parts[{index}]", "exactly one of text, raw, url, data is required")
     if text is not None:
         return Text(text=text, media_type=media_type, filename=filename, metadata=metadata)
     if raw is not None:
@@ -190,26 +194,13 @@ def _part(part: WirePart, index: int) -> Part:
         if decoded is None:
             raise bad(f"message.parts[{index}].raw", "expected base64")
         return Blob(raw=decoded, media_type=media_type, filename=filename, metadata=metadata)
-    if url is not None:
-        if not url:
-            raise bad(f"message.parts[{index}].url", "required")
-        return Link(url=url, media_type=media_type, filename=filename, metadata=metadata)
-    return Data(value=data, media_type=media_type, filename=filename, metadata=metadata)
+    if not url:
+        raise bad(f"message.parts[{index}].url", "required")
+    return Link(url=url, media_type=media_type, filename=filename, metadata=metadata)
 
 
-def _metadata(params: SendMessageRequest, named: str | None) -> JsonObject | None:
-    """The request's metadata; a tenant that the URL has made needless is kept there."""
-    metadata = without_hints(params.metadata)
-    if named is None or not params.tenant or params.tenant == named:
-        return metadata
-    return {"tenant": params.tenant, **(metadata or {})}
-
-
-def _extensions(request: HttpRequest) -> tuple[str, ...]:
-    given = request.headers.get(b"a2a-extensions") or request.headers.get(b"x-a2a-extensions")
-    if not given:
-        return ()
-    words = (each.strip() for each in given.decode("ascii", "replace").split(","))
+def _extensions(header: bytes) -> tuple[str, ...]:
+    words = (each.strip() for each in header.decode("ascii", "replace").split(","))
     return tuple(word for word in words if word and word.isascii() and word.isprintable())  # they go on as a header
 
 

@@ -59,8 +59,8 @@ class WireMessage(_Request, frozen=True, kw_only=True, rename="camel"):
     context_id: str | None = None
     task_id: str | None = None
     metadata: JsonObject | None = None
-    extensions: list[str] | None = None
-    reference_task_ids: list[str] | None = None
+    extensions: tuple[str, ...] | None = None
+    reference_task_ids: tuple[str, ...] | None = None
 
 
 class Authentication(_Request, frozen=True, kw_only=True, rename="camel"):

@@ -24,7 +24,7 @@ from dragoman.dialects.hints import read_hints
 from dragoman.dialects.jsonrpc import (
     Frame,
     error_reply,
-    header_text,
+    given_ids,
     read_frame,
     read_params,
     require_json,
@@ -130,6 +130,7 @@ def _read_send(request: HttpRequest, frame: Frame) -> Operation:
     callback = None
     if params.webhook_url is not None:
         callback = Callback(id=WEBHOOK, dialect=SLUG, url=params.webhook_url, tells=Tells.STATES)
+    key, request_id = given_ids(request)
     return SendTask(
         message=read_message(params.message, f"msg-{TASK_PREFIX}{request.id}"),
         agent=request.params.get("agent") or params.tenant or hints.agent,
@@ -143,8 +144,8 @@ def _read_send(request: HttpRequest, frame: Frame) -> Operation:
         parent_id=hints.parent,
         within=hints.within,
         title=hints.title,
-        idempotency_key=header_text(request, "Idempotency-Key"),
-        request_id=header_text(request, "X-Request-ID"),
+        idempotency_key=key,
+        request_id=request_id,
     )
 
 

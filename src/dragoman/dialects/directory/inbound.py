@@ -30,7 +30,7 @@ from dragoman.dialects.directory.wire import (
     shaped,
     wrong_field,
 )
-from dragoman.dialects.jsonrpc import Frame, Id, header_text, read_frame, read_params, require_json, result_reply
+from dragoman.dialects.jsonrpc import Frame, Id, given_ids, read_frame, read_params, require_json, result_reply
 from dragoman.dialects.sse import last_seen
 from dragoman.dialects.steps import read_steps
 from dragoman.model.agent import Agent
@@ -208,7 +208,7 @@ def _read_discover(_: HttpRequest, params: JsonObject) -> Operation:
 def _read_task(request: HttpRequest, params: JsonObject) -> SendTask:
     asked = shaped(params, TaskParams)
     agent = request.params.get("agent")
-    given_key = header_text(request, "Idempotency-Key")
+    given_key, request_id = given_ids(request)
     # A task's name is its sender's own: from the same one, for the same target, it is the same call.
     target = f"skill\n{asked.action}" if agent is None else f"agent\n{agent}"
     own_key = "\n".join((asked.sender or "", target, asked.task_id))
@@ -224,7 +224,7 @@ def _read_task(request: HttpRequest, params: JsonObject) -> SendTask:
         idempotency_key=given_key or own_key,
         key_scope="key" if given_key else SLUG,
         key_decides=given_key is None,
-        request_id=header_text(request, "X-Request-ID"),
+        request_id=request_id,
     )
 
 

@@ -36,7 +36,7 @@ from dragoman.dialects.envelope.wire import (
     read_party,
 )
 from dragoman.dialects.hints import HINTS, read_hints, without_hints
-from dragoman.dialects.jsonrpc import header_text, require_json
+from dragoman.dialects.jsonrpc import given_ids, require_json
 from dragoman.model.answers import Accepted, Answer, Card, Mail, Noted, Pong
 from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.content import Message, Part, Role
@@ -146,7 +146,7 @@ def _read_assignment(request: HttpRequest, message: Checked) -> SendTask:
     hints = read_hints(asked.metadata)
     # Where nobody gave a title the hub sends the task's type, and the title as description: coming back, that is none.
     title = None if asked.title == asked.task_type else asked.title
-    key = header_text(request, "Idempotency-Key")
+    key, request_id = given_ids(request)
     return SendTask(
         message=Message(id=message.message_id, role=Role.USER, parts=parts_of_object(asked.payload)),
         agent=request.params.get("agent") or message.to,
@@ -165,7 +165,7 @@ def _read_assignment(request: HttpRequest, message: Checked) -> SendTask:
         sender_registered=True,
         idempotency_key=key or message.key,
         key_scope=SLUG if key is None else "key",
-        request_id=header_text(request, "X-Request-ID"),
+        request_id=request_id,
         metadata=_own_metadata(asked.metadata),
         signature=message.signature,
     )
@@ -173,7 +173,7 @@ def _read_assignment(request: HttpRequest, message: Checked) -> SendTask:
 
 def _read_sealed_assignment(request: HttpRequest, message: Checked, problem: BadParams) -> SendTask:
     asked, part = sealed_assignment(message, problem)
-    key = header_text(request, "Idempotency-Key")
+    key, request_id = given_ids(request)
     return SendTask(
         message=Message(id=message.message_id, role=Role.USER, parts=(part,)),
         agent=request.params.get("agent") or message.to,
@@ -187,7 +187,7 @@ def _read_sealed_assignment(request: HttpRequest, message: Checked, problem: Bad
         sender_registered=True,
         idempotency_key=key or message.key,
         key_scope=SLUG if key is None else "key",
-        request_id=header_text(request, "X-Request-ID"),
+        request_id=request_id,
         sealed=True,
         signature=message.signature,
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import msgspec
 
 from dragoman.dialects.hints import read_hints, without_hints
-from dragoman.dialects.jsonrpc import header_text
+from dragoman.dialects.jsonrpc import given_ids
 from dragoman.dialects.kinds.objects import MessageShape, read_message
 from dragoman.dialects.kinds.push import ConfigShape, callback_of
 from dragoman.dialects.refusals import details_of
@@ -62,7 +62,7 @@ def send_task(
     hints = read_hints(asked.metadata, said.metadata)
     wait = _AS_IT_GOES if streamed else _AT_ONCE if configuration.blocking is False else _AT_THE_END
     message = read_message(said, made_message_id(request), request.at)
-    request_id = header_text(request, "X-Request-ID")
+    key, request_id = given_ids(request)
     callback = None if config is None else callback_of(config, slug)
     task = SendTask(
         message=message,
@@ -77,7 +77,7 @@ def send_task(
         parent_id=hints.parent,
         within=hints.within,
         title=hints.title,
-        idempotency_key=header_text(request, "Idempotency-Key"),
+        idempotency_key=key,
         extensions=extensions,
         metadata=without_hints(asked.metadata),
     )

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from dragoman.dialects.dialect import RPC, Streaming, place_of, unasked
-from dragoman.dialects.jsonrpc import bad_field, header_text, require_json
+from dragoman.dialects.jsonrpc import bad_field, given_ids, require_json
 from dragoman.dialects.platform.answers import (
     accepted,
     agent_page,
@@ -193,7 +193,7 @@ def _needs_no_skill(request: HttpRequest, call: CallRequest) -> bool:
 
 def _send_task(request: HttpRequest, call: CallRequest) -> SendTask:
     options, context = call.options or _NO_OPTIONS, call.context or _NO_CONTEXT
-    key, request_id = header_text(request, "Idempotency-Key"), header_text(request, "X-Request-ID")
+    key, request_id = given_ids(request)
     timeout_ms = options.timeout_ms
     return SendTask(
         message=Message(id=f"msg_{request.id}", role=_USER, parts=_parts(call)),

@@ -13,7 +13,7 @@ from typing import Final, Self, final
 import msgspec
 
 from dragoman import __version__
-from dragoman.dialects.jsonrpc import header_text
+from dragoman.dialects.jsonrpc import given_ids
 from dragoman.dialects.mcp import TASK_PREFIX
 from dragoman.dialects.mcp.protocol import (
     META,
@@ -197,6 +197,7 @@ class McpRoute:
         self, asked: McpAsked, agent: str | None, skill: str | None, continues: str | None, parts: tuple[Part, ...]
     ) -> SendTask:
         streams = asked.takes_events
+        key, request_id = given_ids(asked.request)
         return SendTask(
             message=Message(id=f"msg-{asked.request.id}", role=Role.USER, parts=parts),
             agent=agent,
@@ -204,8 +205,8 @@ class McpRoute:
             continues=continues,
             wait=Wait.STREAM if streams else Wait.END,
             timeout_s=STREAMED_S if streams else None,
-            idempotency_key=header_text(asked.request, "Idempotency-Key"),
-            request_id=header_text(asked.request, "X-Request-ID"),
+            idempotency_key=key,
+            request_id=request_id,
             # Where no session could tell of it, who stops listening has cancelled.
             cancel_on_disconnect=asked.alone,
         )
