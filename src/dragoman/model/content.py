@@ -5,7 +5,7 @@ A part is one of four kinds, told apart by its type, so no combination is invali
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, final
 
 import msgspec
 
@@ -29,24 +29,28 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     metadata: JsonObject | None = None
 
 
+@final
 class Text(_Part, frozen=True, kw_only=True, omit_defaults=True, tag="text"):
     """Plain text."""
 
     text: str
 
 
+@final
 class Data(_Part, frozen=True, kw_only=True, omit_defaults=True, tag="data"):
     """Any JSON value."""
 
     value: Json
 
 
+@final
 class Blob(_Part, frozen=True, kw_only=True, omit_defaults=True, tag="blob"):
     """A file, its bytes inside."""
 
     raw: bytes
 
 
+@final
 class Link(_Part, frozen=True, kw_only=True, omit_defaults=True, tag="link"):
     """A file, by its address."""
 

@@ -32,6 +32,7 @@ Secret = Annotated[str, msgspec.Meta(max_length=4096, pattern=r"^[\x20-\x7e]*$")
 
 DEFAULT_PAGE: Final = 50
 _SPOKEN: Final = frozenset({Role.USER, Role.AGENT})
+_NOTHING: Final[JsonObject] = {"text": ""}  # The list of parts is required: what says nothing says an empty text.
 
 
 class _Request(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -173,15 +174,16 @@ def wire_message(
     message: Message, context_id: str, task_id: str | None = None, hints: JsonObject | None = None
 ) -> JsonObject:
     """A message, as one of this context and task; `hints` go along in its metadata."""
-    role = message.role
+    role, metadata = message.role, message.metadata
     shown: JsonObject = {"messageId": message.id, "contextId": context_id}
     if task_id is not None:
         shown["taskId"] = task_id
     shown["role"] = ROLE_NAMES[role]
-    shown["parts"] = wire_parts(message.parts)
+    shown["parts"] = list(map(wire_part, message.parts)) or [_NOTHING]
     if role not in _SPOKEN:
         hints = {**(hints or {}), "role": role.value}
-    add_metadata(shown, message.metadata, hints)
+    if hints or metadata:
+        add_metadata(shown, metadata, hints)
     if message.extensions:
         shown["extensions"] = message.extensions
     if message.references:
@@ -189,25 +191,19 @@ def wire_message(
     return shown
 
 
-def wire_parts(parts: tuple[Part, ...]) -> list[JsonObject]:
-    """Parts; the list is required, so what says nothing says an empty text."""
-    return list(map(wire_part, parts)) or [{"text": ""}]
-
-
 def wire_part(part: Part) -> JsonObject:
     """One part: exactly one of text, raw, url, data."""
     shown: JsonObject
-    match part:
-        case Text():
-            shown = {"text": part.text}
-        case Data():
-            shown = {"data": part.value}
-        case Blob():
-            shown = {"raw": wire_bytes(part.raw)}
-        case Link():
-            shown = {"url": part.url}
-        case _ as never:
-            assert_never(never)
+    if type(part) is Data:  # A `match` tries `isinstance`, which is dear where it fails.
+        shown = {"data": part.value}
+    elif type(part) is Text:
+        shown = {"text": part.text}
+    elif type(part) is Blob:
+        shown = {"raw": wire_bytes(part.raw)}
+    elif type(part) is Link:
+        shown = {"url": part.url}
+    else:
+        assert_never(part)
     if part.media_type:
         shown["mediaType"] = part.media_type
     if part.filename:
@@ -224,8 +220,9 @@ def wire_artifact(artifact: Artifact) -> JsonObject:
         shown["name"] = artifact.name
     if artifact.description:
         shown["description"] = artifact.description
-    shown["parts"] = wire_parts(artifact.parts)
-    add_metadata(shown, artifact.metadata, {"kind": artifact.kind} if artifact.kind else None)
+    shown["parts"] = list(map(wire_part, artifact.parts)) or [_NOTHING]
+    if artifact.kind or artifact.metadata:
+        add_metadata(shown, artifact.metadata, {"kind": artifact.kind} if artifact.kind else None)
     if artifact.extensions:
         shown["extensions"] = artifact.extensions
     return shown
@@ -245,7 +242,9 @@ def wire_task(task: Task, history: int | None = None, *, artifacts: bool = True,
         turns = turns[len(turns) - history :]
     if turns:
         shown["history"] = [wire_message(message, context_id, task_id) for message in turns]
-    add_metadata(shown, None, account_of(task.progress, task.usage, failure))
+    told = account_of(task.progress, task.usage, failure)
+    if told:
+        shown["metadata"] = {HINTS: told}
     return shown
 
 
