@@ -5,7 +5,7 @@ Out: `read_reply` is liberal: a null sibling is absent, ids may be anything, mem
 """
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
@@ -78,7 +78,7 @@ _SHOWN: Final = 500
 
 class _Wire(msgspec.Struct, gc=False):
     method: str
-    jsonrpc: str
+    jsonrpc: Literal["2.0"]
     id: str | int | msgspec.UnsetType | None = msgspec.UNSET
     params: msgspec.Raw = NO_RPC_PARAMS
 
@@ -91,8 +91,6 @@ def read_frame(body: bytes) -> Frame:
     try:
         wire = _decode_frame(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _broken(body)
-    if wire.jsonrpc != "2.0" or type(wire.id) is bool:
         return _broken(body)
     return Frame(method=wire.method, params=wire.params, id=wire.id)
 

@@ -7,7 +7,7 @@ on outgoing requests they stay empty.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, final
 
 import msgspec
 
@@ -33,6 +33,7 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hub: str = ""
 
 
+@final
 class HttpReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One complete reply."""
 

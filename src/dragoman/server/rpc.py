@@ -89,6 +89,7 @@ class RpcRoute:
         for dialect in dialects:
             for method in dialect.methods:
                 self._by_method.setdefault(method, []).append(dialect)
+        self._sole = {method: claimed[0] for method, claimed in self._by_method.items() if len(claimed) == 1}
         self._beginning = [(each.methods_begin, each) for each in dialects if each.methods_begin]
         self.name = "rpc"
         self.cap = cap
@@ -118,7 +119,7 @@ class RpcRoute:
 
     def worded(self, asked: Asked | Batch, given: Answer | HttpReply) -> Reply:
         """The same in the dialect's words."""
-        if isinstance(given, HttpReply):
+        if type(given) is HttpReply:  # An `isinstance` that fails is dear.
             return given
         if isinstance(asked, Asked):
             return worded(asked.exchange, given, asked.spoken, self._files)
@@ -147,7 +148,7 @@ class RpcRoute:
         if dialect is not None and dialect.read is not None:
             return Asked(dialect.read(request), self._spoken[dialect.slug])
         frame = read_frame(request.body)
-        dialect = self._dialect_of(frame, request)
+        dialect = self._sole.get(frame.method) or self._dialect_of(frame, request)
         if dialect is None or dialect.read is None:
             return _unclaimed(frame, request)
         read_framed = dialect.read_framed
@@ -160,8 +161,6 @@ class RpcRoute:
         claimed = self._by_method.get(frame.method)
         if claimed is None:
             return next((each for begin, each in self._beginning if frame.method.startswith(begin)), None)
-        if len(claimed) == 1:
-            return claimed[0]
         named = _task_named(frame)
         return next((each for each in claimed if named.startswith(each.task_prefix)), claimed[0])
 

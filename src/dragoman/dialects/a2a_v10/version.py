@@ -17,16 +17,15 @@ _FORM: Final = re.compile(r"(\d{1,4}\.\d{1,4})(?:\.\d{1,6})?")
 
 def said_version(request: HttpRequest) -> str:
     """The version as `major.minor`, whatever the patch; what has another form as it came, empty where none is said."""
-    said = request.headers.get(_HEADER, b"")
-    if said == _WIRE_VERSION:
-        return VERSION  # as nearly everybody writes it
-    given = said.decode("ascii", "replace").strip() or _in_query(request.url)
+    given = request.headers.get(_HEADER, b"").decode("ascii", "replace").strip() or _in_query(request.url)
     form = _FORM.fullmatch(given)
     return given if form is None else form[1]
 
 
 def require_version(request: HttpRequest) -> None:
     """Take nothing but 1.0. Raises VersionNotSupported saying so."""
+    if request.headers.get(_HEADER) == _WIRE_VERSION:
+        return  # as nearly everybody writes it
     said = said_version(request)
     if said != VERSION:
         named = f"A2A version {said[:40]!r}" if said else "A request without A2A-Version means 0.3, which"
