@@ -167,10 +167,9 @@ def owns_body(body: JsonObject) -> bool:
     return "jsonrpc" not in body and "skill" in body and "input" in body
 
 
-def _read_call(request: HttpRequest) -> Operation:
+def _read_call(request: HttpRequest, decode: Callable[[bytes], CallRequest] = _decode_call) -> SendTask:
     require_json(request)
-    route = request.route
-    call = decoded(_decode_accepted if route == "async" else _decode_call, request.body)
+    call = decoded(decode, request.body)
     if call.skill is None and not _needs_no_skill(request, call):
         raise BadParams("skill: required", errors=[{"path": "skill", "message": "required"}])
     asked = _send_task(request, call)
@@ -178,10 +177,18 @@ def _read_call(request: HttpRequest) -> Operation:
         if asked.continues is not None:
             raise _bad("then", "steps follow a new call, not one that goes on")
         asked = msgspec.structs.replace(asked, then=read_steps(call.then, "then"))
-    if route == "stream":
-        timeout_s, after = asked.timeout_s or STREAMED_S, last_seen(request.headers)
-        return msgspec.structs.replace(asked, wait=Wait.STREAM, timeout_s=timeout_s, after=after)
-    return msgspec.structs.replace(asked, wait=Wait.NONE) if route == "async" else asked
+    return asked
+
+
+def _read_accepted(request: HttpRequest) -> Operation:
+    """A call that nobody waits for."""
+    return msgspec.structs.replace(_read_call(request, _decode_accepted), wait=Wait.NONE)
+
+
+def _read_streamed(request: HttpRequest) -> Operation:
+    """A call that is answered event by event."""
+    asked, after = _read_call(request), last_seen(request.headers)
+    return msgspec.structs.replace(asked, wait=Wait.STREAM, timeout_s=asked.timeout_s or STREAMED_S, after=after)
 
 
 def _needs_no_skill(request: HttpRequest, call: CallRequest) -> bool:
@@ -327,8 +334,8 @@ def _unknown(request: HttpRequest) -> Operation:
 _READERS: Final[Mapping[str, Callable[[HttpRequest], Operation]]] = {
     "call": _read_call,
     RPC: _read_call,  # at a URL that it shares with dialects that are framed
-    "async": _read_call,
-    "stream": _read_call,
+    "async": _read_accepted,
+    "stream": _read_streamed,
     "replay": _read_replay,
     "registry": _read_registry,
     "discover": _read_discover,
