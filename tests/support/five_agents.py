@@ -20,8 +20,8 @@ from dragoman.hub.figures import Figures
 from dragoman.hub.routing import Choice, Router
 from dragoman.model.agent import Agent
 from dragoman.model.call import Caller
+from dragoman.model.ended import ended_call
 from dragoman.model.errors import AgentError
-from dragoman.model.figures import took_ms
 from dragoman.model.operations import SendTask
 from dragoman.model.route import explained
 from dragoman.model.states import TaskState
@@ -143,7 +143,7 @@ class World:
             started_at=now - timedelta(milliseconds=agent.ms),
             ended_at=now,
         )
-        self.figures.ended(task, took_ms(task))
+        self.figures.ended([ended_call(task)])
 
     def _load(self, agent: Agent) -> tuple[int, int]:
         played = self.agents[agent.id]

@@ -41,7 +41,7 @@ def plain_hub(data: Path) -> Generator[HubProcess]:
                 bus=bus,
                 clock=clock,
                 drain=drain,
-                calls=CallLog(clock=clock, form="json"),
+                calls=CallLog(form="json"),
             )
         )
         config = uvicorn.Config(app, interface="asgi3", port=hub.port, lifespan="on", log_config=None)

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from dragoman.model.task import Task
-from dragoman.observe.metrics import Carried, Metrics
+from dragoman.model.ended import Alike, ended_call
+from dragoman.observe.metrics import Metrics
 from dragoman.observe.once import Once
 from tests.support.planting import put_in_place
 
@@ -12,9 +12,9 @@ def call_counted_twice(_: int) -> None:
     """Whoever cancels a call and whoever carries it both count it."""
     ended = Metrics.ended
 
-    def twice(self: Metrics, task: Task) -> Carried | None:
-        ended(self, task)
-        return ended(self, task)
+    def twice(self: Metrics, alike: Alike) -> None:
+        ended(self, alike)
+        ended(self, alike)
 
     put_in_place(Metrics, "ended", twice)
 
@@ -32,7 +32,8 @@ def label_from_request(_: int) -> None:
     """What a caller wrote is a label."""
     ended = Metrics.ended
 
-    def labelled(self: Metrics, task: Task) -> Carried | None:
-        return ended(self, msgspec.structs.replace(task, skill=task.context_id))
+    def labelled(self: Metrics, alike: Alike) -> None:
+        for each in alike:
+            ended(self, [ended_call(msgspec.structs.replace(each.task, skill=each.task.context_id), each.carried)])
 
     put_in_place(Metrics, "ended", labelled)

@@ -65,7 +65,7 @@ async def _everything(data: Path, *, one_agent: bool) -> tuple[Reached, ...]:
         bus=bus,
         clock=clock,
         drain=Drain(),
-        calls=CallLog(clock=clock, form="json", level="critical"),
+        calls=CallLog(form="json", level="critical"),
         resident=AgentResident(make_agent(), settings, clock, register=None) if one_agent else None,
     ) as built:
         await asyncio.sleep(0)  # what runs beside the hub begins, before it is told to stop

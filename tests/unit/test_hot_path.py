@@ -103,7 +103,7 @@ async def driven(folder: Path, agent: PlatformAgent) -> AsyncGenerator[Driven]:
     store = SqliteStore(
         folder / DATABASE, clock=clock, bus=bus, hold_s=5.0, connect=lambda path: Counted(connect(path), noted)
     )
-    log = CallLog(clock=clock, form="json", sink=io.BytesIO())
+    log = CallLog(form="json", sink=io.BytesIO())
     secrets = load_secrets(settings)
     async with living(settings, secrets, store=store, bus=bus, clock=clock, drain=Drain(), calls=log) as app:
         hub = Driven(app, noted)

@@ -9,10 +9,11 @@ A crash loses the last seconds of this, and nothing but an estimate hangs on it.
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from dragoman.hub.carry import Spawn
+from dragoman.model.ended import Alike
 from dragoman.model.operations import SendTask, Step
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
@@ -44,25 +45,34 @@ class Estimates:
     """Remembers how long calls took, and says how long the next one will."""
 
     def __init__(
-        self, *, store: Durations, clock: Clock, spawn: Spawn, unknown_s: float, most_skills: int = MOST_SKILLS
+        self,
+        *,
+        store: Durations,
+        clock: Clock,
+        spawn: Spawn,
+        unknown_s: float,
+        catch_up: Callable[[], None] = lambda: None,
+        most_skills: int = MOST_SKILLS,
     ) -> None:
         self._store = store
         self._clock = clock
         self._spawn = spawn
         self._unknown_ms = round(unknown_s * 1000)
+        self._catch_up = catch_up  # has this told of every call that has ended
         self._most_skills = most_skills
         self._known: OrderedDict[Kind, _History] = OrderedDict()
         self._changed: set[Kind] = set()
         self._timer: Timer | None = None
 
-    def ended(self, task: Task, took_ms: int) -> None:
-        """Learn from one call that has ended, and that its agent had so long."""
-        if task.state is not _COMPLETED or task.ended_at is None:
+    def ended(self, alike: Alike) -> None:
+        """Learn from calls that have ended and are alike."""
+        task = alike[0].task
+        if task.state is not _COMPLETED:
             return
         kind = (task.tenant, task.agent_id, task.skill or "")
         history = self._known[kind] if kind in self._changed else self._changing(kind)
         last_ms = history.last_ms
-        last_ms.append(took_ms if took_ms < MOST_MS else MOST_MS)
+        last_ms.extend([each.agent_ms if each.agent_ms < MOST_MS else MOST_MS for each in alike])
         del last_ms[:-LAST]
 
     async def estimate_ms(self, task: Task) -> int:
@@ -70,6 +80,7 @@ class Estimates:
 
         Of a skill that never completed a call nothing is known: it counts as long as a waiting call may take.
         """
+        self._catch_up()
         took_ms = await self._usual_ms(task.tenant, task.agent_id, task.skill)
         for step in task.asked.then:
             side_by_side = (step,) if isinstance(step, Step) else step
@@ -78,6 +89,7 @@ class Estimates:
 
     def p95_ms(self, tenant: str, agent_id: str, skill: str | None) -> int | None:
         """What 95 of 100 calls of a skill took at most, by memory alone; None where fewer than 20 are known."""
+        self._catch_up()
         history = self._known.get((tenant, agent_id, skill or ""))
         if history is None or len(history.last_ms) < ENOUGH:
             return None
@@ -86,6 +98,7 @@ class Estimates:
 
     def mean_ms(self, tenant: str, agent_id: str, skill: str | None) -> int | None:
         """What a call of a skill took on the average, by memory alone; None where none is known."""
+        self._catch_up()
         history = self._known.get((tenant, agent_id, skill or ""))
         if history is None or not history.last_ms:
             return None
@@ -93,6 +106,7 @@ class Estimates:
 
     async def write(self) -> None:
         """Put what was learnt since the last time on disk."""
+        self._catch_up()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

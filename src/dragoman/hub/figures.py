@@ -17,6 +17,7 @@ from typing import Final, final
 
 from dragoman.hub.carry import Spawn
 from dragoman.model.agent import Agent
+from dragoman.model.ended import Alike
 from dragoman.model.figures import (
     BUCKETS,
     ENOUGH,
@@ -28,6 +29,7 @@ from dragoman.model.figures import (
     given_ms,
     outcome_of,
 )
+from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 from dragoman.model.window import Window
 from dragoman.ports.clock import Clock, Timer
@@ -42,6 +44,7 @@ MOST_AGENTS: Final = 5_000  # at hand at once; the longest unused is read again 
 MOST_SKILLS: Final = 100  # of one agent at hand; of the others no more is known than of fresh ones
 MOST_UNWRITTEN: Final = 20_000  # rows; what comes while the disk takes none beyond that is counted in memory alone
 UNKNOWN: Final = SkillFigures()
+_DONE: Final = TaskState.COMPLETED
 _COMPLETED: Final = Outcome.COMPLETED
 _FAILED: Final = Outcome.FAILED
 _TIMED_OUT: Final = Outcome.TIMED_OUT
@@ -114,12 +117,14 @@ class Figures:
         clock: Clock,
         spawn: Spawn,
         changed: Callable[[Sequence[Agent]], None],
+        catch_up: Callable[[], None] = lambda: None,
         most_agents: int = MOST_AGENTS,
     ) -> None:
         self._store = store
         self._clock = clock
         self._spawn = spawn
         self._changed = changed  # told of agents whose stored figures are others now
+        self._catch_up = catch_up  # has this told of every call that has ended
         self._most_agents = most_agents
         self._known: OrderedDict[Key, _Known] = OrderedDict()
         self._unwritten: dict[_Row, _Count] = {}
@@ -130,17 +135,23 @@ class Figures:
         self._minute = 0
         self._minute_until = float("-inf")
 
-    def ended(self, task: Task, took_ms: int) -> Outcome:
-        """Count one call that has ended, and that its agent had so long; what it counts as."""
+    def ended(self, alike: Alike) -> None:
+        """Count calls that have ended and are alike."""
+        task = alike[-1].task
+        if task.state is _DONE:
+            self._count(task, _COMPLETED, [each.agent_ms for each in alike])
+        else:
+            for each in alike:
+                self._count(each.task, self.outcome(each.task), (each.agent_ms,))
+
+    def outcome(self, task: Task) -> Outcome:
+        """What a call that has ended counts as."""
         outcome = outcome_of(task)
-        if outcome is _TIMED_OUT and self._was_hurried(task):
-            outcome = Outcome.REFUSED
-        self._count(task, outcome, took_ms)
-        return outcome
+        return Outcome.REFUSED if outcome is _TIMED_OUT and self._was_hurried(task) else outcome
 
     def missed(self, task: Task) -> None:
         """Count a call whose agent could not be reached, though another one has it now."""
-        self._count(task, Outcome.UNREACHABLE, 0)
+        self._count(task, Outcome.UNREACHABLE, (0,))
 
     def checked(self, tenant: str, agent_id: str, *, answered: bool) -> None:
         """Count one health check. Checks are added up by the hour: there is one every few seconds of every agent."""
@@ -152,11 +163,13 @@ class Figures:
 
     def heard(self, tenant: str, agent_id: str) -> float | None:
         """When an agent last answered a call or a check, by the clock that never jumps; None where that is unknown."""
+        self._catch_up()
         known = self._known.get((tenant, agent_id))
         return None if known is None else known.heard
 
     def seen_at(self, tenant: str, agent_id: str) -> datetime | None:
         """The same in wall time, for people."""
+        self._catch_up()
         known = self._known.get((tenant, agent_id))
         return None if known is None else known.seen_at
 
@@ -167,6 +180,7 @@ class Figures:
 
     def failures(self, tenant: str, agent_id: str) -> int:
         """A number that grows with each call of an agent that did not complete."""
+        self._catch_up()
         known = self._known.get((tenant, agent_id))
         return 0 if known is None else known.failures
 
@@ -189,6 +203,7 @@ class Figures:
 
     async def write(self) -> None:
         """Add to the store what was counted since the last time, and let agents stand by their figures."""
+        self._catch_up()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -247,18 +262,21 @@ class Figures:
         known.is_whole = True
         return known
 
-    def _count(self, task: Task, outcome: Outcome, ms: int) -> None:
-        key = (task.tenant, task.agent_id)
+    def _count(self, last: Task, outcome: Outcome, took_ms: Sequence[int]) -> None:
+        """Count calls of one agent and skill by how long it had each."""
+        key = (last.tenant, last.agent_id)
         known, now = self._known.get(key) or self._at_hand(key), self._clock.monotonic()
         if outcome is not _COMPLETED:
-            known.failures += 1
+            known.failures += len(took_ms)
         if outcome is _COMPLETED or outcome is _FAILED:
-            known.heard, known.seen_at = now, task.ended_at
-        of = (task.skill or "", self._minute if now < self._minute_until else self._look(now), outcome)
+            known.heard, known.seen_at = now, last.ended_at
+        of = (last.skill or "", self._minute if now < self._minute_until else self._look(now), outcome)
         count = known.fresh.get(of) or self._fresh(key, known, of)
-        count.count += 1
-        count.sum_ms += ms
-        count.buckets[bucket_of(ms)] += 1
+        count.count += len(took_ms)
+        count.sum_ms += sum(took_ms)
+        buckets = count.buckets
+        for ms in took_ms:
+            buckets[bucket_of(ms)] += 1
 
     def _look(self, now: float) -> int:
         """The minute that it is, looked up once a second."""
@@ -295,6 +313,7 @@ class Figures:
 
     def _window(self, tenant: str, agent_id: str, skill: str) -> Window | None:
         """The last hour of a skill, with all that was counted."""
+        self._catch_up()
         key = (tenant, agent_id)
         known = self._known.get(key)
         if known is None:

@@ -1,4 +1,4 @@
-"""The call line: one line for each finished call, encoded from one struct and written in batches by one thread.
+"""The call line: one line for each finished call, encoded from one struct and written by one thread, many at a time.
 
 Too many lines are dropped and counted: a slow disk or a stuck pipe never delays a call.
 """
@@ -12,18 +12,15 @@ from typing import Final, Literal
 
 import msgspec
 
+from dragoman.model.ended import Ended
 from dragoman.model.errors import DragomanError
 from dragoman.model.operations import Wait
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
 from dragoman.model.times import in_words
 from dragoman.observe import names
-from dragoman.observe.lines import MOST, LineWriter, Sink
+from dragoman.observe.lines import LineWriter, Sink
 from dragoman.observe.logs import MAX_LINE, Line, Redact, as_it_is, bounded
-from dragoman.observe.metrics import Carried
-from dragoman.ports.clock import Clock, Timer
-
-FLUSH_S: Final = 0.1
 
 _encode_into = msgspec.json.Encoder().encode_into
 _MESSAGES: Final = {TaskState.COMPLETED: names.CALL_COMPLETED, TaskState.CANCELED: names.CALL_CANCELLED}
@@ -70,7 +67,6 @@ class CallLog:
     def __init__(
         self,
         *,
-        clock: Clock,
         form: Literal["json", "pretty"],
         level: str = "info",
         sink: Sink | None = None,
@@ -78,12 +74,9 @@ class CallLog:
         replica: str = "hub",
         redact: Redact = as_it_is,
     ) -> None:
-        self._clock = clock
         self._shown = _pretty if form == "pretty" else partial(_json, redact)
         self._writer = lines or LineWriter(sink or sys.stderr.buffer)
         self._replica = replica
-        self._ended: list[tuple[Task, Carried | None]] = []
-        self._timer: Timer | None = None
         self.set_level(level)
 
     @property
@@ -95,45 +88,32 @@ class CallLog:
         """Write only what is as grave as this, from now on."""
         self._level = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
 
-    def write(self, task: Task, carried: Carried | None = None) -> None:
-        """Note a finished call; the line is written within a tenth of a second."""
-        if self._level > (_INFO if task.state in _STATUS else _gravity(task)):
-            return
-        if len(self._ended) >= MOST:
-            self._writer.drop(1)
-            return
-        self._ended.append((task, carried))
-        if self._timer is None:
-            self._timer = self._clock.call_at(self._clock.monotonic() + FLUSH_S, self._flush)
+    def write(self, ended: Sequence[Ended]) -> None:
+        """Have the lines of finished calls written."""
+        replica, level = self._replica, self._level
+        # Made here: a sink that is stuck holds lines, not calls.
+        lines = [_line(each, replica) for each in ended if level <= _INFO or level <= _gravity(each.task)]
+        if lines:
+            self._writer.put(len(lines), lambda: self._shown(lines))
 
     def close(self) -> None:
         """Write what is left."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._flush()
         self._writer.close()
-
-    def _flush(self) -> None:
-        self._timer = None
-        if self._ended:
-            # Made together, they are made in half the time; and a sink that is stuck holds lines, not calls.
-            replica = self._replica
-            lines = [_line(task, carried, replica) for task, carried in self._ended]
-            self._ended = []
-            self._writer.put(len(lines), lambda: self._shown(lines))
 
 
 def _gravity(task: Task) -> int:
     """An error is a fault of the hub itself; all else that fails is its agent's or its caller's matter."""
+    if task.state in _STATUS:
+        return _INFO
     broken = task.failure is not None and task.failure.code == DragomanError.code
     return logging.ERROR if broken else logging.WARNING
 
 
-def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
-    ended = task.ended_at or task.updated_at
+def _line(ended: Ended, replica: str) -> CallLine:
+    task, carried = ended.task, ended.carried
     asked, state, trace, usage = task.asked, task.state, task.trace, task.usage
     line = CallLine(
-        timestamp=in_words(ended),
+        timestamp=in_words(ended.at),
         level="info",
         message=_MESSAGES.get(state, names.CALL_FAILED),
         call_id=task.id,
@@ -141,7 +121,7 @@ def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
         target_agent_id=task.agent_id,
         skill=task.skill,
         status=_STATUS.get(state, "failed"),
-        duration_ms=round((ended - task.created_at).total_seconds() * 1000),
+        duration_ms=round(ended.took_s * 1000),
         trace_id=trace.given_id or f"trace_{trace.trace_id}",
         span_id=f"span_{trace.span_id}",
         dialect_in=task.dialect,
@@ -160,7 +140,7 @@ def _line(task: Task, carried: Carried | None, replica: str) -> CallLine:
         line.attempts = carried.attempts
         line.queued_ms = carried.waited_ms or None
         if asked.wait is _END:
-            line.hub_ms = round(carried.hub_s * 1000)
+            line.hub_ms = round(ended.hub_s * 1000)
     if usage is not None:
         line.tokens = usage.tokens
         line.cost_usd = usage.cost_usd

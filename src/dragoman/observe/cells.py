@@ -35,6 +35,13 @@ class Histogram:
         self.counts[bisect_left(self.bounds, figure)] += 1
         self.sum += figure
 
+    def observe_all(self, figures: Sequence[float]) -> None:
+        """Count many."""
+        bounds, counts = self.bounds, self.counts
+        for figure in figures:
+            counts[bisect_left(bounds, figure)] += 1
+        self.sum += sum(figures)
+
 
 @final
 class Values:
@@ -48,14 +55,14 @@ class Values:
         self._most = most
         self._uses: dict[str, int] = {}
 
-    def take(self, value: str) -> str:
-        """The value, if it has or gets a place; else `other`, which needs none."""
+    def take(self, value: str, times: int = 1) -> str:
+        """The value, if it has or gets a place; else `other`, which needs none. `times`: how often it is counted."""
         if value == OTHER:
             return OTHER
         uses = self._uses.get(value)
         if uses is None:
             if len(self._uses) >= self._most:
-                self.overflowed += 1
+                self.overflowed += times
                 return OTHER
             uses = 0
         self._uses[value] = uses + 1

@@ -48,11 +48,6 @@ class LineWriter:
                 self._thread.start()
         self._queue.put((count, make))
 
-    def drop(self, count: int) -> None:
-        """So many lines were not even handed over."""
-        with self._changed:
-            self.dropped += count
-
     def flush(self) -> None:
         """Wait until all is written, but not for long."""
         with self._changed:

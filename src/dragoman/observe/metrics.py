@@ -1,19 +1,17 @@
-"""The metrics of one process: told of each call at its end, of each attempt, request and refusal.
+"""The metrics of one process: told of calls that have ended, of each attempt, request and refusal.
 
 Every label's value comes from the hub's own tables: what a request says is looked up there, or counted as `other`.
 Nothing is made into text here: `scrape.py` reads the cells when somebody asks.
 """
 
 import re
-from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
-
 from dragoman.model.call import AdmittedCall
 from dragoman.model.content import Blob
+from dragoman.model.ended import Alike, Carried
 from dragoman.model.errors import BY_CODE, BadSignature, DragomanError, NotAuthenticated, NotAuthorized, RateLimited
 from dragoman.model.events import Usage
 from dragoman.model.fit import BLOB, changed
@@ -51,6 +49,7 @@ LIMITS: Final = frozenset({"requests_per_minute", "requests_per_hour", "concurre
 _BEFORE_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 _STATUS: Final = {TaskState.COMPLETED: 0, TaskState.CANCELED: 2}
 _ANSWERED: Final = AttemptOutcome.ANSWERED
+_COMPLETED: Final = TaskState.COMPLETED
 _END: Final = Wait.END
 _BOUNDS: Final = names.CALL_DURATION.bounds
 _REPLAYED: Final = "replayed"
@@ -64,16 +63,6 @@ _REASONS: Final = {
     "revoked": "revoked",
     "expired": "expired",
 }
-
-
-class Carried(msgspec.Struct, gc=False):
-    """How a call was carried: how long it waited, its attempts, how long they took together, and in which dialect."""
-
-    dialect: str | None = None  # none: it was never sent
-    attempts: int = 0
-    took_s: float = 0.0
-    waited_ms: int = 0  # for its turn
-    hub_s: float = 0.0  # what the hub itself added, known at the end
 
 
 class Metrics:
@@ -107,36 +96,30 @@ class Metrics:
         self._linking: frozenset[str] = frozenset()  # dialects whose callers get files by link
         self._first_events = Histograms(names.FIRST_EVENT, bounded)
         self._overhead: dict[tuple[str, str], Histogram] = {}
-        self._carried: dict[str, Carried] = {}
+        self.carried: Final[dict[str, Carried]] = {}  # calls that have not ended
 
     # -- what happens
 
-    def ended(self, task: Task) -> Carried | None:
-        """A call has ended; how it was carried, where that is known."""
+    def ended(self, alike: Alike) -> None:
+        """Calls that are alike have ended."""
+        last, calls, now = alike[-1], len(alike), self._clock.monotonic()
+        task = last.task
         key = (task.caller_id, task.agent_id, task.skill or OTHER)
         cell = self.calls.get(key)
         if cell is None:
-            cell = self._placed(key)
-        now = self._clock.monotonic()
-        at = task.ended_at or task.updated_at
-        took_s = (at - task.created_at).total_seconds()
-        took = cell.took
-        cell.statuses[_STATUS.get(task.state, 1)] += 1
-        took.counts[bisect_left(_BOUNDS, took_s)] += 1
-        took.sum += took_s
-        cell.exemplar = (task.trace.trace_id, took_s, at)
+            cell = self._placed(key, calls)
+        cell.statuses[_STATUS.get(task.state, 1)] += calls
+        cell.took.observe_all([each.took_s for each in alike])
+        cell.exemplar = (task.trace.trace_id, last.took_s, last.at)
         cell.last = now
-        if task.failure is not None:
-            code = task.failure.code
-            self._failures.add((task.agent_id, code if code in BY_CODE else OTHER), now)
+        if task.state is not _COMPLETED:
+            self._failed(alike, now)
         if task.usage is not None:
-            self._used(cell.key[0], task.agent_id, task.usage, now)
-        if task.dialect in self._linking and _has_file(task):
-            self._losses.add((task.dialect, BLOB), now)
-        carried = self._carried.pop(task.id, None)
-        if carried is not None:
-            self._bridged(task, carried, took_s, now)
-        return carried
+            self._used(cell.key[0], alike, now)
+        if task.dialect in self._linking:
+            self._linked(alike, now)
+        if last.carried is not None and last.carried.dialect is not None:
+            self._bridged(alike, (task.dialect, last.carried.dialect), now)
 
     def attempted(self, call: AdmittedCall, outcome: AttemptOutcome, took_s: float, will_retry: bool) -> None:
         """One attempt of a call is over."""
@@ -149,10 +132,13 @@ class Metrics:
         if sent is not said and outcome is _ANSWERED:
             for facet in changed(said.parts, sent.parts):
                 self._losses.add((dialect, facet), now)
-        carried = self._carrying(call.task.id)
-        carried.dialect = dialect
-        carried.attempts += 1
-        carried.took_s += took_s
+        carried = self.carried.get(call.task.id)
+        if carried is None:
+            self._carry(call.task.id, Carried(dialect, 1, took_s))
+        else:
+            carried.dialect = dialect
+            carried.attempts += 1
+            carried.took_s += took_s
 
     def spoke(self, call: AdmittedCall, after_s: float) -> None:
         """A target that streams has said the first piece of its answer, so long after it was sent the call."""
@@ -160,7 +146,11 @@ class Metrics:
 
     def waited(self, task_id: str, waited_ms: int) -> None:
         """A call has waited for its turn."""
-        self._carrying(task_id).waited_ms = waited_ms
+        carried = self.carried.get(task_id)
+        if carried is None:
+            self._carry(task_id, Carried(waited_ms=waited_ms))
+        else:
+            carried.waited_ms = waited_ms
 
     def refused(self, dialect: str, error: DragomanError) -> None:
         """A request was refused."""
@@ -243,16 +233,16 @@ class Metrics:
 
     # -- of one call
 
-    def _placed(self, given: tuple[str, str, str]) -> CallCell:
-        """The cell of a combination that has none of its own yet, or will have none."""
+    def _placed(self, given: tuple[str, str, str], calls: int) -> CallCell:
+        """The cell for so many calls of a combination that has none of its own yet, or will have none."""
         caller, target, skill = given
         # A subject of somebody else's tokens is no name of ours: its issuer's is.
         caller = caller.partition("|")[0] + "|" if "|" in caller else caller
         callers, targets, skills = self._values
-        key = (callers.take(caller), targets.take(target), skills.take(skill))
+        key = (callers.take(caller, calls), targets.take(target, calls), skills.take(skill, calls))
         known = self.calls.get(key)
         if known is None and len(self.calls) >= self._most_calls:
-            self._calls_overflowed += 1
+            self._calls_overflowed += calls
             self._give(key)
             key = (OTHER, OTHER, OTHER)
             known = self.calls.get(key)
@@ -267,31 +257,38 @@ class Metrics:
         for values, value in zip(self._values, key, strict=True):
             values.give(value)
 
-    def _carrying(self, task_id: str) -> Carried:
-        carried = self._carried.get(task_id)
-        if carried is None:
-            if len(self._carried) >= MOST_CARRIED:
-                del self._carried[next(iter(self._carried))]
-            carried = self._carried[task_id] = Carried()
-        return carried
+    def _carry(self, task_id: str, carried: Carried) -> None:
+        if len(self.carried) >= MOST_CARRIED:
+            del self.carried[next(iter(self.carried))]
+        self.carried[task_id] = carried
 
-    def _bridged(self, task: Task, carried: Carried, took_s: float, now: float) -> None:
-        hub_s = took_s - carried.took_s - carried.waited_ms / 1000
-        if hub_s > 0.0:
-            carried.hub_s = hub_s
-        dialect_in, dialect_out = task.dialect, carried.dialect
-        if dialect_out is None:
-            return
-        pair = (dialect_in, dialect_out)
-        if dialect_in != dialect_out:
-            self._translations.add(pair, now)
-        if task.asked.wait is _END:
+    def _failed(self, alike: Alike, now: float) -> None:
+        for each in alike:
+            failure = each.task.failure
+            if failure is not None:
+                code = failure.code
+                self._failures.add((each.task.agent_id, code if code in BY_CODE else OTHER), now)
+
+    def _linked(self, alike: Alike, now: float) -> None:
+        for each in alike:
+            if _has_file(each.task):
+                self._losses.add((each.task.dialect, BLOB), now)
+
+    def _bridged(self, alike: Alike, pair: tuple[str, str], now: float) -> None:
+        if pair[0] != pair[1]:
+            self._translations.add(pair, now, len(alike))
+        if alike[0].task.asked.wait is _END:
             cells = self._overhead.get(pair)
             if cells is None:
                 cells = self._overhead[pair] = Histogram(names.OVERHEAD.bounds)
-            cells.observe(carried.hub_s)
+            cells.observe_all([each.hub_s for each in alike])
 
-    def _used(self, caller: str, target: str, usage: Usage, now: float) -> None:
+    def _used(self, caller: str, alike: Alike, now: float) -> None:
+        for each in alike:
+            if each.task.usage is not None:
+                self._used_by_one(caller, each.task.agent_id, each.task.usage, now)
+
+    def _used_by_one(self, caller: str, target: str, usage: Usage, now: float) -> None:
         """What an agent says a call used; nonsense is not counted."""
         spent = (("both", usage.tokens),)
         if usage.input_tokens is not None or usage.output_tokens is not None:

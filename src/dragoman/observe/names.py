@@ -265,6 +265,7 @@ ERRORS: Final = frozenset(
         "a workflow broke inside the hub",
         "an agent's connection broke inside the hub",
         "background work broke",
+        "calls that ended were not counted",
         "the database is damaged: restore a backup",
         "the disk is full: new calls are refused until there is room again",
         "the disk is nearly full: new calls are refused until there is room",

@@ -30,15 +30,23 @@ class Scrape:
     """Reads everything there is to know of one process."""
 
     def __init__(
-        self, metrics: Metrics, *, clock: Clock, readers: Iterable[Reader] = (), asking: Iterable[Asking] = ()
+        self,
+        metrics: Metrics,
+        *,
+        clock: Clock,
+        readers: Iterable[Reader] = (),
+        asking: Iterable[Asking] = (),
+        catch_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._metrics = metrics
+        self._catch_up = catch_up  # has the metrics told of every call that has ended
         self._clock = clock
         self._readers = (metrics.samples, *readers)
         self._asking = tuple(asking)
 
     async def text(self, *, is_open: bool) -> bytes:
         """Everything, as text; other work gets its turn while it is made."""
+        self._catch_up()
         self._metrics.give_back()
         read = await self._read()
         lines: list[str] = []

@@ -22,6 +22,7 @@ from dragoman.backends.sqlite.lock import StoreInUse
 from dragoman.backends.sqlite.store import SqliteStore
 from dragoman.config import Settings
 from dragoman.delivery.connections import Connections
+from dragoman.hub.endings import Endings
 from dragoman.model.secret import Secret
 from dragoman.observe import logs
 from dragoman.observe.calls import CallLog
@@ -98,7 +99,7 @@ def serve(
     clock = SystemClock()
     bus = LocalBus()
     store = make_store(settings, clock, bus)
-    calls = CallLog(clock=clock, form=form, level=settings.log.level, lines=lines, replica=REPLICA, redact=redact)
+    calls = CallLog(form=form, level=settings.log.level, lines=lines, replica=REPLICA, redact=redact)
     metrics = Metrics(clock=clock, max_values=settings.metrics.max_values)
 
     def told(url: str) -> None:
@@ -168,13 +169,14 @@ async def living(
     """A hub on these parts, from its start to its end, with what lives beside it."""
     root_agent = None if resident is None else resident.root_agent
     await store.start()
+    endings = Endings(clock=clock, soon=asyncio.get_running_loop().call_soon)
     try:
         async with asyncio.TaskGroup() as group:
 
             def spawn(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
                 return group.create_task(_guarded(work))
 
-            built = await build(settings, secrets, store, bus, clock, drain, calls, spawn, resident, metrics)
+            built = await build(settings, secrets, store, bus, clock, drain, calls, endings, spawn, resident, metrics)
             listening = spawn(forget_changes(bus, built.registry, built.authenticator, built.credentials))
             working = [spawn(built.calls.run()), spawn(built.callbacks.run()), spawn(built.workflows.run())]
             working += [spawn(built.health.run()), spawn(built.presence.watch_start())]
@@ -203,6 +205,7 @@ async def living(
     finally:
         await bus.close()
         await store.close()
+        endings.close()
         calls.close()
 
 

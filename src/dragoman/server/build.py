@@ -68,14 +68,13 @@ from dragoman.hub.ways import Ways
 from dragoman.hub.worker import Worker
 from dragoman.hub.workflow import AT_ONCE, Workflows
 from dragoman.model.circuit import Circuit
-from dragoman.model.figures import took_ms
+from dragoman.model.ended import Alike
 from dragoman.model.task import Task
 from dragoman.net.client import Client
 from dragoman.observe import memory
 from dragoman.observe.calls import CallLog
 from dragoman.observe.metrics import Metrics
 from dragoman.observe.noticed import Noticed
-from dragoman.observe.once import Once
 from dragoman.observe.process import process_samples
 from dragoman.observe.scrape import Scrape
 from dragoman.observe.wall_watch import WallWatch
@@ -115,6 +114,7 @@ async def build(
     clock: Clock,
     drain: Drain,
     calls: CallLog,
+    endings: Endings,
     spawn: Spawn,
     resident: Resident | None = None,
     metrics: Metrics | None = None,
@@ -199,7 +199,7 @@ async def build(
         changed=lambda: router.forget(),
         seen_at=lambda tenant, agent_id: figures.seen_at(tenant, agent_id),
     )
-    figures = Figures(store=store, clock=clock, spawn=spawn, changed=registry.refigured)
+    figures = Figures(store=store, clock=clock, spawn=spawn, changed=registry.refigured, catch_up=endings.catch_up)
     pulse = Pulse(wire=wire, credentials=credentials, clock=clock, timeout_s=settings.health.timeout_s)
     health_checks = Health(
         store=store,
@@ -271,7 +271,13 @@ async def build(
     hosting = Files(links, clock)
     callback_secrets = CallbackSecrets(sealer)
     quotas = quotas_of(settings, store, clock)
-    spending = Spending(store=store, clock=clock, spawn=spawn, per_conversation=settings.calls.per_conversation)
+    spending = Spending(
+        store=store,
+        clock=clock,
+        spawn=spawn,
+        per_conversation=settings.calls.per_conversation,
+        catch_up=endings.catch_up,
+    )
     spawn(spending.ledger.begin(clock.now()))
     tasks = TaskBook(
         store=store,
@@ -284,7 +290,9 @@ async def build(
         opened=spending.opened,
     )
     earlier = Earlier(store=store, tasks=tasks)
-    estimates = Estimates(store=store, clock=clock, spawn=spawn, unknown_s=settings.calls.timeout_s)
+    estimates = Estimates(
+        store=store, clock=clock, spawn=spawn, unknown_s=settings.calls.timeout_s, catch_up=endings.catch_up
+    )
     flow = Flow(
         breakers=breakers,
         limits=Limits(clock=clock, tenants=tenant_limits(settings)),
@@ -322,23 +330,25 @@ async def build(
     trace_finder = Traces(store=store, endpoint_of=registry.endpoint_of)
     exporting = exporting_of(os.environ, trace_finder.spans, clock)
 
-    once = Once()
-
     def noted(task: Task) -> None:
-        if not once.is_first(task.id):
-            return
         flow.ended(task)
         if exporting is not None:
             exporting.exporter.ended(task)
-        calls.write(task, metrics.ended(task))
         if not task.asked.then:  # What its agents did is told by its steps.
-            agent_ms = took_ms(task)
             reprobe.ended(task)
-            estimates.ended(task, agent_ms)
-            figures.ended(task, agent_ms)
-            spending.ended(task)
+            if task.usage is not None:
+                spending.ended(task)
 
-    ended = Endings(soon=asyncio.get_running_loop().call_soon, noted=noted).ended
+    def counted(alike: Alike) -> None:
+        metrics.ended(alike)
+        task = alike[0].task
+        if not task.asked.then:
+            estimates.ended(alike)
+            figures.ended(alike)
+            if task.usage is None:
+                spending.ledger.ended(task, len(alike))
+
+    endings.listen(noted=noted, told=calls.write, counted=counted, carried=metrics.carried)
     carrier = Carrier(
         courier=courier,
         tasks=tasks,
@@ -348,7 +358,7 @@ async def build(
         spawn=spawn,
         flow=flow,
         resting=lambda: queued.resting(),
-        ended=ended,
+        ended=endings.ended,
         waited=metrics.waited,
         next_for=admission.elsewhere,
     )
@@ -377,7 +387,7 @@ async def build(
         canceller=canceller,
         flow=flow,
         opened=queued.wake,
-        ended=ended,
+        ended=endings.ended,
         most_bytes=settings.client.answer_mib * MIB,
     )
     followed = queue(WORKFLOWS, slots=AT_ONCE, work=workflows.carry)
@@ -414,7 +424,9 @@ async def build(
         tasks=tasks,
         sending=sending,
         canceller=canceller,
-        reports=Reports(store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller, ended=ended),
+        reports=Reports(
+            store=store, registry=registry, tasks=tasks, schemas=schemas, canceller=canceller, ended=endings.ended
+        ),
         watching=Watching(registry=registry, tasks=tasks),
         happenings=Happenings(store=store, bus=bus, clock=clock),
         senders=Senders(registry=registry, keep_h=settings.idempotency.keep_h),
@@ -481,6 +493,7 @@ async def build(
         scrape=Scrape(
             metrics,
             clock=clock,
+            catch_up=endings.catch_up,
             readers=(
                 process_samples,
                 partial(gauges.build_info, settings),
@@ -495,7 +508,7 @@ async def build(
             ),
             asking=(partial(gauges.backlog, store),),
         ),
-        set_level=partial(gauges.set_level, calls),
+        set_level=partial(gauges.set_level, endings, calls),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from dragoman import __version__
 from dragoman.config import Settings
 from dragoman.delivery.connections import Connections
+from dragoman.hub.endings import Endings
 from dragoman.hub.flow.breakers import Breakers
 from dragoman.hub.flow.gate import Gate
 from dragoman.hub.flow.pressure import Pressure
@@ -111,7 +112,8 @@ def tallied(metric: Metric, counts: Sequence[int], total: float) -> Histogram:
     return cells
 
 
-def set_level(calls: CallLog, level: str) -> None:
-    """Have only lines written that are as grave as this."""
+def set_level(endings: Endings, calls: CallLog, level: str) -> None:
+    """Have only lines written that are as grave as this; those of calls that have ended are written as before."""
+    endings.catch_up()
     logs.HUB.setLevel(level.upper())
     calls.set_level(level)

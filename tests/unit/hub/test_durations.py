@@ -12,7 +12,7 @@ import pytest
 from dragoman.backends.local.bus import LocalBus
 from dragoman.backends.sqlite import SqliteStore
 from dragoman.hub.durations import LAST, MOST_SKILLS, WRITTEN_S, Estimates
-from dragoman.model.figures import took_ms
+from dragoman.model.ended import ended_call
 from dragoman.model.operations import Step
 from dragoman.model.states import TaskState
 from dragoman.model.task import Task
@@ -50,7 +50,7 @@ class Life:
         self.spawned: list[asyncio.Task[None]] = []
 
     def ended(self, task: Task) -> None:
-        self.estimates.ended(task, took_ms(task))
+        self.estimates.ended([ended_call(task)])
 
     def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

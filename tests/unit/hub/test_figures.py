@@ -13,6 +13,7 @@ from dragoman.backends.local.bus import LocalBus
 from dragoman.backends.sqlite import SqliteStore
 from dragoman.hub.figures import DAY, HOUR, WRITTEN_S, Figures
 from dragoman.model.agent import Agent, AgentFigures
+from dragoman.model.ended import ended_call
 from dragoman.model.errors import (
     AgentError,
     AgentTimeout,
@@ -32,7 +33,6 @@ from dragoman.model.figures import (
     bucket_of,
     outcome_of,
     quantile_ms,
-    took_ms,
 )
 from dragoman.model.rating import rating_of
 from dragoman.model.states import TaskState
@@ -91,7 +91,7 @@ class Life:
 
     def ended(self, *tasks: Task) -> None:
         for task in tasks:
-            self.figures.ended(task, took_ms(task))
+            self.figures.ended([ended_call(task)])
 
     async def of_skill(self, agent: str = "weather", skill: str = "s") -> SkillFigures:
         await self.figures.have([new_agent(self.clock, agent, tenant="acme")])
@@ -247,11 +247,11 @@ def test_a_call_in_more_of_a_hurry_than_the_agent_usually_is_does_not_count(tmp_
         async with life(tmp_path, ManualClock()) as now:
             hurried = call(AgentTimeout(), given_s=0.01)
             # Nobody knows yet how long it takes.
-            assert now.figures.ended(hurried, took_ms(hurried)) is Outcome.TIMED_OUT
+            assert now.figures.outcome(hurried) is Outcome.TIMED_OUT
             now.ended(*[call(ms=1000) for _ in range(20)])
-            assert now.figures.ended(hurried, took_ms(hurried)) is Outcome.REFUSED
+            assert now.figures.outcome(hurried) is Outcome.REFUSED
             patient = call(AgentTimeout(), given_s=5)
-            assert now.figures.ended(patient, took_ms(patient)) is Outcome.TIMED_OUT
+            assert now.figures.outcome(patient) is Outcome.TIMED_OUT
             assert now.figures.p95_ms("acme", "weather", "s") in range(512, 1024)
             assert now.figures.p95_ms("acme", "weather", "t") is None
 

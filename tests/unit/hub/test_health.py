@@ -15,7 +15,7 @@ from dragoman.hub.figures import Figures
 from dragoman.hub.health import Health
 from dragoman.model.agent import Agent, AgentStatus, Endpoint, Via
 from dragoman.model.call import AdmittedCall
-from dragoman.model.figures import took_ms
+from dragoman.model.ended import ended_call
 from dragoman.model.operations import SendTask
 from dragoman.ports.attempts import AttemptOutcome
 from dragoman.ports.store import Registration
@@ -165,7 +165,7 @@ def test_an_agent_that_was_heard_of_is_not_asked(tmp_path: Path) -> None:
         await world.add("busy")
         for _ in range(20):
             ended = msgspec.structs.replace(TASK, tenant="acme", agent_id="busy", state="completed")
-            world.figures.ended(ended, took_ms(ended))
+            world.figures.ended([ended_call(ended)])
             await world.pass_time(10)
         assert world.asked == []
 

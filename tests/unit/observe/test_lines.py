@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from dragoman.model.ended import Carried, ended_call
 from dragoman.model.errors import Failure
 from dragoman.model.events import Usage
 from dragoman.model.operations import Wait
 from dragoman.model.states import TaskState
 from dragoman.model.task import Trace
 from dragoman.observe import names
-from dragoman.observe.calls import FLUSH_S, CallLog
+from dragoman.observe.calls import CallLog
 from dragoman.observe.lines import MOST, LineWriter
 from dragoman.observe.logs import IN_CALL, MAX_LINE, JsonLines, LineHandler
-from dragoman.observe.metrics import Carried
 from dragoman.observe.noticed import ALL_PER_SECOND, PER_SECOND, Noticed
 from dragoman.security.redact import Redactor
 from tests.contracts.manual_clock import ManualClock
@@ -70,23 +70,17 @@ def said() -> Iterator[Said]:
 
 @pytest.mark.req("P-37")
 def test_a_call_line_has_the_documents_fields_in_its_order_and_ours_after_them() -> None:
-    clock, sink = ManualClock(), io.BytesIO()
-    log = CallLog(clock=clock, form="json", sink=sink, replica="hub-1")
-    carried = Carried()
-    carried.dialect, carried.attempts, carried.took_s, carried.waited_ms = "agentvault", 2, 2.445, 3
-    carried.hub_s = 0.002
-    log.write(
-        call(
-            2.45,
-            asked=msgspec.structs.replace(ASKED, request_id="req_123abc", wait=Wait.END),
-            trace=Trace(trace_id="ab" * 16, span_id="cd" * 8, given_id="trace_456def"),
-            parent_id="a2a_call_0",
-            chain=("agt_caller",),
-            usage=Usage(tokens=1500, cost_usd=0.0045),
-        ),
-        carried,
+    sink = io.BytesIO()
+    log = CallLog(form="json", sink=sink, replica="hub-1")
+    task = call(
+        2.45,
+        asked=msgspec.structs.replace(ASKED, request_id="req_123abc", wait=Wait.END),
+        trace=Trace(trace_id="ab" * 16, span_id="cd" * 8, given_id="trace_456def"),
+        parent_id="a2a_call_0",
+        chain=("agt_caller",),
+        usage=Usage(tokens=1500, cost_usd=0.0045),
     )
-    clock.advance(FLUSH_S)
+    log.write([ended_call(task, Carried(dialect="agentvault", attempts=2, took_s=2.445, waited_ms=3))])
     log.close()
     (line,) = (json.loads(each) for each in sink.getvalue().splitlines())
     assert line == {
@@ -135,8 +129,8 @@ def test_only_a_fault_of_the_hub_is_an_error(state: TaskState, code: str | None,
     quiet = io.BytesIO()
     failure = None if code is None else Failure(code=code, message="it broke")
     for written, least in ((sink, "info"), (quiet, "error")):
-        log = CallLog(clock=ManualClock(), form="json", level=least, sink=written)
-        log.write(call(state=state, failure=failure))
+        log = CallLog(form="json", level=least, sink=written)
+        log.write([ended_call(call(state=state, failure=failure))])
         log.close()
     line = json.loads(sink.getvalue())
     assert (line["level"], line["message"], line.get("error_code")) == (level, message, code)
@@ -144,9 +138,9 @@ def test_only_a_fault_of_the_hub_is_an_error(state: TaskState, code: str | None,
 
 
 def test_a_line_is_never_longer_than_its_bound_and_always_whole() -> None:
-    clock, sink = ManualClock(), io.BytesIO()
-    log = CallLog(clock=clock, form="json", sink=sink)
-    log.write(call(context_id="c" * 20_000, skill='"\\\n' * 9_000))
+    sink = io.BytesIO()
+    log = CallLog(form="json", sink=sink)
+    log.write([ended_call(call(context_id="c" * 20_000, skill='"\\\n' * 9_000))])
     log.close()
     (line,) = sink.getvalue().splitlines()
     assert len(line) <= MAX_LINE
@@ -157,9 +151,9 @@ def test_a_secret_that_a_caller_gave_as_a_name_is_not_written() -> None:
     key = "ap_0123456789ab_0123456789abcdefXYZ"
     redactor = Redactor(b"k" * 32)
     sink = io.BytesIO()
-    log = CallLog(clock=ManualClock(), form="json", sink=sink, redact=redactor.json)
-    log.write(call(context_id=key))
-    log.write(call(trace=Trace(trace_id="ab" * 16, span_id="cd" * 8, given_id=f"token={key}")))
+    log = CallLog(form="json", sink=sink, redact=redactor.json)
+    named = call(trace=Trace(trace_id="ab" * 16, span_id="cd" * 8, given_id=f"token={key}"))
+    log.write([ended_call(call(context_id=key)), ended_call(named)])
     log.close()
     first, second = (json.loads(line) for line in sink.getvalue().splitlines())
     assert key not in sink.getvalue().decode()

@@ -16,6 +16,7 @@ from dragoman.hub.authenticate import OPERATOR
 from dragoman.model.agent import Agent, AgentCard, Endpoint
 from dragoman.model.call import AdmittedCall
 from dragoman.model.content import Artifact, Blob, Data, Text
+from dragoman.model.ended import ended_call
 from dragoman.model.errors import BY_CODE, BadSignature, Failure, NotAuthenticated, NotAuthorized, RateLimited
 from dragoman.model.events import Usage
 from dragoman.model.states import TaskState
@@ -62,6 +63,9 @@ class Counted:
         self.clock = Idle()
         self.metrics = Metrics(clock=self.clock, **how)
 
+    def ended(self, task: Task) -> None:
+        self.metrics.ended([ended_call(task, self.metrics.carried.pop(task.id, None))])
+
     def text(self, *, is_open: bool = False, **more: Any) -> str:
         return run(Scrape(self.metrics, clock=self.clock, **more).text(is_open=is_open)).decode()
 
@@ -76,9 +80,9 @@ class Counted:
 
 def test_a_call_is_one_step_of_its_counter_and_one_of_its_histogram() -> None:
     hub = Counted()
-    hub.metrics.ended(call(0.03))
-    hub.metrics.ended(call(0.3, state=TaskState.CANCELED))
-    hub.metrics.ended(call(0.03, state=TaskState.REJECTED, failure=Failure(code="AGENT_ERROR", message="no")))
+    hub.ended(call(0.03))
+    hub.ended(call(0.3, state=TaskState.CANCELED))
+    hub.ended(call(0.03, state=TaskState.REJECTED, failure=Failure(code="AGENT_ERROR", message="no")))
     series = hub.series()
     who = {"caller_id": "agt_caller", "target_id": "agt_target", "skill": "echo"}
     assert series["a2a_calls_total"] == [
@@ -113,9 +117,9 @@ def test_a_call_that_was_sent_again_is_counted_once_and_so_is_each_attempt() -> 
     admitted = admitted_call(task)
     hub.metrics.attempted(admitted, AttemptOutcome.BROKEN, 0.5, will_retry=True)
     hub.metrics.attempted(admitted, AttemptOutcome.ANSWERED, 0.3, will_retry=False)
-    carried = hub.metrics.ended(task)
-    assert carried is not None
+    carried = hub.metrics.carried[task.id]
     assert (carried.dialect, carried.attempts, carried.took_s) == ("a2a-1.0", 2, 0.8)
+    hub.ended(task)
     series = hub.series()
     assert [value for _, value in series["a2a_calls_total"]] == [1.0]
     assert series["dragoman_attempts_total"] == [
@@ -144,7 +148,7 @@ def test_a_file_for_a_caller_who_gets_links_is_counted_when_its_call_ends(linkin
     hub = Counted()
     hub.metrics.expect(("platform",), linking)
     for part in (Text(text="hi"), Blob(raw=b"x")):
-        hub.metrics.ended(call(artifacts=(Artifact(id="a", parts=(part,)),)))
+        hub.ended(call(artifacts=(Artifact(id="a", parts=(part,)),)))
     counted = [({"dialect": "platform", "facet": "part:blob"}, 1.0)]
     assert hub.series().get("dragoman_translation_losses_total", []) == (counted if linking else [])
 
@@ -164,13 +168,13 @@ def test_the_first_piece_of_a_stream_is_timed_by_target_within_the_bound_of_targ
     assert overflowed["target_id"] == 2
     hub.clock.advance(IDLE_S + 1)
     assert "dragoman_first_event_seconds_count" not in hub.series()
-    hub.metrics.ended(call(agent_id="new"))
+    hub.ended(call(agent_id="new"))
     assert hub.series()["a2a_calls_total"][0][0]["target_id"] == "new"
 
 
 def test_open_metrics_has_the_trace_of_the_last_call_as_an_exemplar() -> None:
     hub = Counted()
-    hub.metrics.ended(call(0.03))
+    hub.ended(call(0.03))
     families = {family.name: family for family in parse_open(hub.text(is_open=True))}
     buckets = families["a2a_call_duration_seconds"].samples
     shown = [(sample.labels["le"], sample.exemplar) for sample in buckets if sample.exemplar]
@@ -218,7 +222,7 @@ def test_what_agents_say_they_used_is_added_up_and_nonsense_is_not() -> None:
         Usage(tokens=-1, cost_usd=float("inf")),
         Usage(tokens=10**12, cost_usd=float("nan")),
     ):
-        hub.metrics.ended(call(usage=usage))
+        hub.ended(call(usage=usage))
     series = hub.series()
     assert {labels["direction"]: value for labels, value in series["dragoman_usage_tokens_total"]} == {
         "input": 100,
@@ -231,11 +235,11 @@ def test_what_agents_say_they_used_is_added_up_and_nonsense_is_not() -> None:
 def test_ten_thousand_agents_and_callers_cost_little_and_the_sums_stay_exact() -> None:
     hub = Counted()
     for number in range(3_600):  # as many combinations as there are places, and more
-        hub.metrics.ended(call(caller_id=f"agt_{number % 60}", agent_id=f"agt_{number // 60}"))
+        hub.ended(call(caller_id=f"agt_{number % 60}", agent_id=f"agt_{number // 60}"))
     for number in range(10_000):
         # Each its own pair, and one that is known: it goes on being counted.
-        hub.metrics.ended(call(caller_id=f"agt_{number}", agent_id=f"agt_{number * 7 % 10_000}", skill=f"s{number}"))
-        hub.metrics.ended(call(0.2, caller_id="agt_0", agent_id="agt_0"))
+        hub.ended(call(caller_id=f"agt_{number}", agent_id=f"agt_{number * 7 % 10_000}", skill=f"s{number}"))
+        hub.ended(call(0.2, caller_id="agt_0", agent_id="agt_0"))
     since = time.perf_counter()
     text = hub.text()
     took_s = time.perf_counter() - since
@@ -261,8 +265,13 @@ def test_so_many_combinations_have_a_line_and_the_rest_is_one_line_of_others() -
     hub = Counted(max_values=20)
     for caller in range(20):
         for target in range(20):
-            hub.metrics.ended(
-                call(caller_id=f"c{caller}", agent_id=f"t{target}", failure=Failure(code="X", message=""))
+            hub.ended(
+                call(
+                    caller_id=f"c{caller}",
+                    agent_id=f"t{target}",
+                    state=TaskState.FAILED,
+                    failure=Failure(code="X", message=""),
+                )
             )
     series = hub.series()
     counted = series["a2a_call_duration_seconds_count"]
@@ -271,11 +280,21 @@ def test_so_many_combinations_have_a_line_and_the_rest_is_one_line_of_others() -
     assert ({"caller_id": OTHER, "target_id": OTHER, "skill": OTHER}, 200.0) in counted
 
 
+def test_each_call_that_is_counted_with_the_others_is_one_value_without_a_place() -> None:
+    hub = Counted(max_values=1)
+    hub.ended(call())
+    hub.metrics.ended([ended_call(call(agent_id="agt_late"))] * 3)
+    series = hub.series()
+    overflowed = {labels["label"]: value for labels, value in series["dragoman_label_overflow_total"]}
+    assert overflowed["target_id"] == 3
+    assert sum(value for _, value in series["a2a_calls_total"]) == 4
+
+
 def test_what_was_idle_for_an_hour_gives_its_place_to_others() -> None:
     hub = Counted(max_values=10)
     for number in range(10):
-        hub.metrics.ended(call(caller_id=f"old{number}", agent_id=f"old{number}", usage=Usage(tokens=1)))
-    hub.metrics.ended(call(caller_id="late", agent_id="late"))
+        hub.ended(call(caller_id=f"old{number}", agent_id=f"old{number}", usage=Usage(tokens=1)))
+    hub.ended(call(caller_id="late", agent_id="late"))
     assert (
         {"caller_id": OTHER, "target_id": OTHER, "skill": "echo", "status": "completed"},
         1.0,
@@ -283,7 +302,7 @@ def test_what_was_idle_for_an_hour_gives_its_place_to_others() -> None:
     hub.clock.advance(IDLE_S + 1)
     assert "a2a_calls_total" not in hub.series()
     for number in range(10):
-        hub.metrics.ended(call(caller_id=f"new{number}", agent_id=f"new{number}", usage=Usage(tokens=1)))
+        hub.ended(call(caller_id=f"new{number}", agent_id=f"new{number}", usage=Usage(tokens=1)))
     series = hub.series()
     assert {labels["caller_id"] for labels, _ in series["a2a_calls_total"]} == {f"new{number}" for number in range(10)}
     assert {labels["target_id"] for labels, _ in series["dragoman_usage_tokens_total"]} == {
@@ -294,7 +313,7 @@ def test_what_was_idle_for_an_hour_gives_its_place_to_others() -> None:
 def test_the_subject_of_somebody_elses_token_is_no_label_its_issuer_is() -> None:
     hub = Counted()
     for number in range(300):
-        hub.metrics.ended(call(caller_id=f"acme|user-{number}"))
+        hub.ended(call(caller_id=f"acme|user-{number}"))
     assert [labels["caller_id"] for labels, _ in hub.series()["a2a_calls_total"]] == ["acme|"]
 
 
@@ -304,8 +323,14 @@ def test_no_name_changes_the_structure(named: list[tuple[str, str, str]]) -> Non
     hub = Counted()
     hostile = ('evil"} 1\na2a_calls_total{x="y', "back\\slash\\", "line\nfeed\r\u2028", "\ud800", "{}#,=")
     for caller, target, skill in (*named, *((each, each, each) for each in hostile)):
-        hub.metrics.ended(
-            call(caller_id=caller, agent_id=target, skill=skill, failure=Failure(code=target, message=""))
+        hub.ended(
+            call(
+                caller_id=caller,
+                agent_id=target,
+                skill=skill,
+                state=TaskState.FAILED,
+                failure=Failure(code=target, message=""),
+            )
         )
     for is_open, parse in ((False, parse_plain), (True, parse_open)):
         families = {family.name: family for family in parse(hub.text(is_open=is_open))}
@@ -339,7 +364,7 @@ def test_a_figure_that_cannot_be_read_is_left_out_and_the_rest_is_there(caplog: 
         raise RuntimeError("gone")
 
     hub = Counted()
-    hub.metrics.ended(call())
+    hub.ended(call())
     logger = "dragoman.observe"
     caplog.set_level("WARNING", logger)
     assert hub.series(readers=(broken, lambda: [Sample(names.SESSIONS, (), 3)]))["dragoman_sessions_open"] == [

@@ -109,7 +109,7 @@ class Served:
             clock=self._clock,
             drain=Drain(),
             # Whoever looks at the demo sees each call once: in the hub's log.
-            calls=CallLog(clock=self._clock, form="json", level="error"),
+            calls=CallLog(form="json", level="error"),
             resident=resident,
         ) as built:
             yield built

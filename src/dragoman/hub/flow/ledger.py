@@ -48,11 +48,17 @@ class Ledger:
     """Counts what the calls of this replica use up."""
 
     def __init__(
-        self, *, store: UsageDays, clock: Clock, spawn: Callable[[Coroutine[None, None, None]], object]
+        self,
+        *,
+        store: UsageDays,
+        clock: Clock,
+        spawn: Callable[[Coroutine[None, None, None]], object],
+        catch_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._spawn = spawn
+        self._catch_up = catch_up  # has this told of every call that has ended
         self._waiting: dict[_Of, _Tally] = {}
         self._models: set[str] = set()
         self._timer: Timer | None = None
@@ -69,8 +75,8 @@ class Ledger:
                 await self._store.add_usage((), started_at)
             await self._add()
 
-    def ended(self, task: Task) -> None:
-        """Count a call that has ended."""
+    def ended(self, task: Task, calls: int = 1) -> None:
+        """Count a call that has ended; or so many that are like this one, and told nothing of what they used."""
         usage = task.usage
         model = "" if usage is None or usage.model is None else self._model(usage.model)
         of = (self.day_of(task), task.tenant, task.caller_id, task.agent_id, task.skill or "", model)
@@ -79,7 +85,7 @@ class Ledger:
             tally = self._waiting[of] = _Tally()
             if len(self._waiting) == MOST_WAITING:
                 self._write_soon()
-        tally.calls += 1
+        tally.calls += calls
         if usage is not None:
             tally.told += sums_of(usage)
         if self._timer is None:
@@ -99,6 +105,7 @@ class Ledger:
 
     def waiting(self) -> Collection[DayOf]:
         """Whose sums wait for their adding."""
+        self._catch_up()
         return [_day_of(of) for of in self._waiting]
 
     async def write(self) -> None:
@@ -118,6 +125,7 @@ class Ledger:
             return spent
 
     async def _add(self) -> None:
+        self._catch_up()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

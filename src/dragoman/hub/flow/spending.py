@@ -90,8 +90,9 @@ class Spending:
         clock: Clock,
         spawn: Callable[[Coroutine[None, None, None]], object],
         per_conversation: int,
+        catch_up: Callable[[], None] = lambda: None,
     ) -> None:
-        self.ledger = Ledger(store=store, clock=clock, spawn=spawn)
+        self.ledger = Ledger(store=store, clock=clock, spawn=spawn, catch_up=catch_up)
         self._store = store
         self._per_conversation = per_conversation
         self._days: OrderedDict[tuple[str, str], _Day] = OrderedDict()

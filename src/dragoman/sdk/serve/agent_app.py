@@ -46,7 +46,7 @@ def asgi(agent: "Agent") -> Asgi:
             bus=bus,
             clock=clock,
             drain=Drain(),
-            calls=CallLog(clock=clock, form=log_form(settings), level=settings.log.level),
+            calls=CallLog(form=log_form(settings), level=settings.log.level),
             resident=resident,
         ) as built:
             greet(agent, app.facts_of(settings, secrets, settings.public_url), clock)

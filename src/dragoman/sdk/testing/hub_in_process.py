@@ -133,7 +133,7 @@ async def hub_in_process() -> AsyncGenerator[HubInProcess]:
                 bus=bus,
                 clock=clock,
                 drain=drain,
-                calls=CallLog(clock=clock, form="json", level="critical"),
+                calls=CallLog(form="json", level="critical"),
                 resident=hub,
             ) as built:
                 hot_paths.open(built.hot_path)
