@@ -21,6 +21,7 @@ from dragoman.model.operations import SendTask
 from dragoman.model.task import Task, Trace
 from dragoman.ports.store import Scope, Tasks
 
+MOST_FRESH: Final = 1000  # calls that have no places yet
 MOST_FOUND: Final = 100_000  # open calls that are found by trace and conversation; by its name every one is
 
 Found = Task | dict[str, Task]  # one call, as nearly always; or several by their spans, the last one last
@@ -28,60 +29,52 @@ Found = Task | dict[str, Task]  # one call, as nearly always; or several by thei
 
 @final
 class LiveCalls:
-    """The calls that this replica carries now, and where their agents would call on from."""
+    """The calls that this replica carries now, and where their agents would call on from.
 
-    __slots__ = ("_by_id", "_conversations", "_most", "_traces")
+    Most end before anybody calls on for one: a call gets its places when somebody first looks there.
+    """
+
+    __slots__ = ("_conversations", "_fresh", "_most", "_placed", "_traces")
 
     def __init__(self, most: int = MOST_FOUND) -> None:
         self._most = most
-        self._by_id: dict[str, Task] = {}
+        self._fresh: dict[str, Task] = {}  # by id, those that have no places yet
+        self._placed: dict[str, Task] = {}  # and those that have
         self._traces: dict[str, Found] = {}
         self._conversations: dict[str, Found] = {}  # by the caller's name, and by the target's where it has another
 
     def __contains__(self, task_id: str) -> bool:
-        return task_id in self._by_id
+        return task_id in self._fresh or task_id in self._placed
 
     def __len__(self) -> int:
-        return len(self._by_id)
+        return len(self._fresh) + len(self._placed)
 
     def sizes(self) -> tuple[int, int, int]:
         """How many calls there are, and how many traces and conversations."""
-        return len(self._by_id), len(self._traces), len(self._conversations)
+        self._place()
+        return len(self._placed), len(self._traces), len(self._conversations)
 
     def get(self, task_id: str) -> Task | None:
         """The call of that id, as it was when it began to be carried."""
-        return self._by_id.get(task_id)
+        return self._fresh.get(task_id) or self._placed.get(task_id)
 
     def add(self, task: Task) -> None:
         """A call is carried from now on."""
-        by_id, task_id = self._by_id, task.id
-        if task_id in by_id:
+        fresh, task_id = self._fresh, task.id
+        if task_id in fresh or task_id in self._placed:
             self.drop(task_id)
-        by_id[task_id] = task
-        if len(by_id) <= self._most:
-            trace_id, context_id = task.trace.trace_id, task.context_id
-            if self._traces.setdefault(trace_id, task) is not task:
-                _put(self._traces, trace_id, task)
-            if self._conversations.setdefault(context_id, task) is not task:
-                _put(self._conversations, context_id, task)
-            if task.remote is not None and task.remote.context_id is not None:
-                _put(self._conversations, task.remote.context_id, task)
+        fresh[task_id] = task
+        if len(fresh) >= MOST_FRESH:
+            self._place()
 
     def drop(self, task_id: str) -> None:
         """A call is carried no longer."""
-        task = self._by_id.pop(task_id, None)
-        if task is None:
-            return
-        trace_id, context_id = task.trace.trace_id, task.context_id
-        if (found := self._traces.pop(trace_id, None)) is not task:
-            _leave(self._traces, trace_id, found, task)
-        if (found := self._conversations.pop(context_id, None)) is not task:
-            _leave(self._conversations, context_id, found, task)
-        if task.remote is not None and (context_id := task.remote.context_id) is not None:
-            _leave(self._conversations, context_id, self._conversations.pop(context_id, None), task)
+        if self._fresh.pop(task_id, None) is None and task_id in self._placed:
+            self._leave(self._placed.pop(task_id))
 
     def of_span(self, trace: Trace) -> Task | None:
         """The call whose own span is the parent of this one."""
+        self._place()
         span_id, found = trace.parent_span_id, self._traces.get(trace.trace_id)
         if span_id is None or found is None:
             return None
@@ -91,12 +84,30 @@ class LiveCalls:
 
     def at(self, tenant: str, agent_id: str, place: str) -> Task | None:
         """The last of an agent's open calls in a trace or a conversation."""
+        self._place()
         for found in (self._traces.get(place), self._conversations.get(place)):
             several = reversed(found.values()) if isinstance(found, dict) else () if found is None else (found,)
             for task in several:
                 if task.agent_id == agent_id and task.tenant == tenant:
                     return task
         return None
+
+    def _place(self) -> None:
+        """Have every call found at its places; of more than so many the later ones are not."""
+        fresh, self._fresh = self._fresh, {}
+        for task_id, task in fresh.items():
+            self._placed[task_id] = task
+            if len(self._placed) <= self._most:
+                _put(self._traces, task.trace.trace_id, task)
+                _put(self._conversations, task.context_id, task)
+                if task.remote is not None and task.remote.context_id is not None:
+                    _put(self._conversations, task.remote.context_id, task)
+
+    def _leave(self, task: Task) -> None:
+        _take(self._traces, task.trace.trace_id, task)
+        _take(self._conversations, task.context_id, task)
+        if task.remote is not None and task.remote.context_id is not None:
+            _take(self._conversations, task.remote.context_id, task)
 
 
 def _put(places: dict[str, Found], place: str, task: Task) -> None:
@@ -108,12 +119,13 @@ def _put(places: dict[str, Found], place: str, task: Task) -> None:
         places[place] = {found.trace.span_id: found, task.trace.span_id: task}
 
 
-def _leave(places: dict[str, Found], place: str, found: Found | None, task: Task) -> None:
-    """Put back what was found at a place beside a call."""
+def _take(places: dict[str, Found], place: str, task: Task) -> None:
+    """Have a call found at a place no longer; those beside it still are."""
+    found = places.get(place)
     if isinstance(found, dict) and found.get(task.trace.span_id) is task:
         del found[task.trace.span_id]
-    if found and found is not task:
-        places[place] = found
+    if found is task or found == {}:
+        del places[place]
 
 
 class Parents:

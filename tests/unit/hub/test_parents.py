@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.hub.parents import LiveCalls
+from dragoman.hub.parents import MOST_FRESH, LiveCalls
 from dragoman.model.events import Remote
 from dragoman.model.task import Task, Trace
 from tests.unit.model.test_lifecycle import TASK
@@ -81,17 +81,44 @@ def test_a_call_that_goes_to_another_agent_is_found_there() -> None:
     assert live.at("default", "b", "c") is not None
 
 
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.sampled_from("ab"), st.sampled_from("xy"))))
-def test_nothing_is_left_behind(steps: list[tuple[bool, int, str, str]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(("add", "drop", "look")), st.integers(0, 5), *map(st.sampled_from, ("ab", "xy")))
+    )
+)
+def test_whenever_somebody_looks_every_open_call_is_found_and_nothing_is_left_behind(
+    steps: list[tuple[str, int, str, str]],
+) -> None:
     live = LiveCalls()
-    for adds, number, agent, context in steps:
-        if adds:
-            live.add(task(number, agent=agent, context=context, trace=context * 2))
-        else:
-            live.drop(f"call-{number}")
+    known: dict[str, Task] = {}  # the last one last
+    for what, number, agent, context in steps:
+        call = task(number, agent=agent, context=context, trace=context * 2)
+        if what == "look":
+            there = [each for each in known.values() if (each.agent_id, each.context_id) == (agent, context)]
+            assert live.at("default", agent, context) is live.at("default", agent, context * 2)
+            assert live.at("default", agent, context) is (there[-1] if there else None)
+            assert [*map(live.get, known)] == [*known.values()]
+            for each in known.values():
+                assert live.of_span(below(each.trace.span_id, each.trace.trace_id)) is each
+            continue
+        live.drop(call.id) if what == "drop" else live.add(call)
+        known.pop(call.id, None)
+        if what == "add":
+            known[call.id] = call
+        assert len(live) == len(known)
     for number in range(6):
         live.drop(f"call-{number}")
     assert live.sizes() == (0, 0, 0)
+
+
+def test_calls_that_nobody_looked_for_are_found_however_many_there_are() -> None:
+    live = LiveCalls()
+    calls = [task(number, context=f"c{number}") for number in range(2 * MOST_FRESH + 1)]
+    for call in calls:
+        live.add(call)
+    for call in (calls[0], calls[MOST_FRESH], calls[-1]):
+        assert live.at("default", "a", call.context_id) is call
+    assert len(live) == len(calls)
 
 
 def test_beyond_the_bound_calls_are_found_by_their_names_alone() -> None:
