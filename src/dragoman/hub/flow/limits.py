@@ -65,16 +65,20 @@ class Meters:
     def __init__(self, kind: str) -> None:
         self.kind: Final = kind
         self.at_once: dict[str, int] = {}
-        self._by_name: dict[str, tuple[RateLimits, tuple[Meter, ...]]] = {}
+        self._by_name: dict[str, tuple[Agent | RateLimits, tuple[Meter, ...]]] = {}
         self._sweep_at = FEWEST_SWEPT
 
     def __len__(self) -> int:
         return len(self._by_name)
 
-    def of(self, name: str, limits: RateLimits, now_ns: int) -> tuple[Meter, ...]:
-        """The meters that whoever has this name has to pass."""
+    def of(self, name: str, said_by: Agent | RateLimits, now_ns: int) -> tuple[Meter, ...]:
+        """The meters that whoever has this name has to pass, by its limits or by the agent that has them."""
         known = self._by_name.get(name)
-        if known is not None and (known[0] is limits or known[0] == limits):
+        if known is not None and known[0] is said_by:
+            return known[1]
+        limits = _limits_of(said_by)
+        if known is not None and _limits_of(known[0]) == limits:
+            self._by_name[name] = (said_by, known[1])
             return known[1]
         if limits.requests_per_minute is None and limits.requests_per_hour is None:
             return ()
@@ -92,7 +96,7 @@ class Meters:
                 if allowed is not None
             ]
         )
-        self._by_name[name] = (limits, meters)
+        self._by_name[name] = (said_by, meters)
         return meters
 
     def _sweep(self, now_ns: int) -> None:
@@ -140,7 +144,7 @@ class Limits:
 
     def _meters(self, caller: Caller | None, agent: Agent | None, now_ns: int) -> tuple[Meter, ...]:
         """The meters that a call has to pass."""
-        meters = () if agent is None else self._by_agent.of(agent.uuid, agent.limits, now_ns)
+        meters = () if agent is None else self._by_agent.of(agent.uuid, agent, now_ns)
         if caller is not None and (caller.limits is not None or self._tenants is not None):
             for scope, name, limits in self._of(caller):
                 meters += scope.of(name, limits, now_ns)
@@ -205,6 +209,10 @@ def rate_limited(message: str, *, limit: str, scope: str, allowed: int, wait_s: 
         reset=reset,
         retry_after=wait_s,
     )
+
+
+def _limits_of(said_by: Agent | RateLimits) -> RateLimits:
+    return said_by.limits if isinstance(said_by, Agent) else said_by
 
 
 def _seconds(ns: int) -> int:
