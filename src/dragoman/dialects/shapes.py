@@ -29,7 +29,8 @@ _WRAPPERS: Final = (
     ("message", "message"),
     ("msg", "message"),
 )
-_DOUBLE: Final = re.compile(rb"\.0[,}\]]")
+# Whether a body may hold whole numbers written as doubles (`1.0`), as protobuf agents do: a match, or None.
+may_hold_doubles: Final = re.compile(rb"\.0[,}\]]").search
 EXACT: Final = 2.0**53  # beyond it a double does not tell which integer it was
 _KINDS: Final = frozenset({"task", "message", "status-update", "artifact-update"})
 _STATES: Final = {state.value: state for state in TaskState} | {"cancelled": TaskState.CANCELED}
@@ -62,11 +63,6 @@ def unwrapped(value: JsonObject) -> tuple[str | None, JsonObject]:
     if ("parts" in value or "content" in value) and "role" in value:
         return "message", value
     return None, value
-
-
-def may_hold_doubles(body: bytes) -> bool:
-    """Whether a body may hold whole numbers written as doubles (`1.0`), as protobuf agents do."""
-    return _DOUBLE.search(body) is not None
 
 
 def whole_numbers(value: Json) -> Json:
