@@ -242,6 +242,7 @@ def _blocks(value: Any) -> list[JsonObject]:
     after=st.sampled_from([b"", b"7", b"-1", b"99999999", b"\xb2", b"soon"]),
 )
 @example(value={"error": {"details": {"self": 1, "message": 2}}}, status=500, after=b"")
+@example(value={"error": {"code": {}, "message": "no"}}, status=400, after=b"")
 @example(
     value={"result": {"message": {"role": "agent", "parts": [], "timestamp": "0001-01-01T00:00:00+23:59"}}},
     status=200,
@@ -284,6 +285,7 @@ def test_any_bytes_of_an_agent_are_heard_or_a_bad_reply(dialect: Dialect, body: 
     name=st.sampled_from(["", "message", "error", "chunk", "complete", "task_status", "task_message"]),
 )
 @example(values=[{"error": {"code": None, "message": [], "data": [1]}}], name="")
+@example(values=[{"error": {"code": [], "message": "no", "data": None}}], name="")
 def test_any_stream_of_an_agent_is_heard_or_refused(dialect: Dialect, values: list[Any], name: str) -> None:
     assert dialect.listen is not None
     task = task_of({})

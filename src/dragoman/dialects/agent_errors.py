@@ -18,7 +18,7 @@ from dragoman.model.http import HttpReply
 from dragoman.model.json import JsonObject, is_array, is_object
 from dragoman.model.states import TaskState
 
-_NO_METHOD: Final = frozenset({-32601, -32004})
+_NO_METHOD: Final = (-32601, -32004)  # no set: an agent may say anything as its code, also what has no hash
 _NO_METHOD_REASONS: Final = frozenset({"METHOD_NOT_FOUND", "UNSUPPORTED_OPERATION"})
 _NO_METHOD_STATUSES: Final = frozenset({404, 405, 501})
 

@@ -35,7 +35,7 @@ from dragoman.model.states import TaskState
 HEADERS: Final[Headers] = {b"content-type": JSON_TYPE, b"accept": JSON_TYPE}
 _RESULT_MEMBERS: Final = frozenset({"status", "output", "taskId"})
 OPEN: Final = frozenset({"submitted", "queued", "pending", "accepted", "running", "working", "in_progress"})
-_NO_METHOD: Final = frozenset({404, 405, 501, -32601, -32004})  # by status or by code
+_NO_METHOD: Final = (404, 405, 501, -32601, -32004)  # by status or by code, which may be anything
 _LONGEST_REASON: Final = 64
 _OUT_OF_TIME: Final = "The agent ran out of time."
 _SET_PHRASES: Final = frozenset({"Task failed", "Task timeout"})  # the specification's own, which say nothing more
