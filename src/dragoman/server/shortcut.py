@@ -69,6 +69,11 @@ class ShortAnswer(Answer):
         self.transport = connection.transport
         self.flow = connection.flow
         self.keep_alive = keep_alive
+        # Its own from the beginning: what only the class has is dear to read, and these are read often.
+        self.disconnected = self.headless = self.chunked_encoding = self.response_complete = False
+        self.arrived = self.head = b""
+        self.more_body = True
+        self._waiter = None
 
     def wake(self) -> None:
         """More of the body is there, or the client is gone."""
