@@ -22,7 +22,7 @@ from tests.support.platform_agent import PlatformAgent, platform_agent
 CALLERS: Final = 4
 BEFORE: Final = 300  # calls that are acknowledged before the backup begins
 FULL_BEFORE: Final = 20_000
-LIMIT_S: Final = 120.0
+LIMIT_S: Final = 240.0  # 20,000 calls take two minutes on a machine that runs other tests
 
 
 class Report(msgspec.Struct, kw_only=True):

@@ -112,7 +112,8 @@ async def _quietly(work: Coroutine[Any, Any, None]) -> None:
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[HubProcess]:
-    with running_hub(tmp_path / "data") as hub:
+    # As many at one agent as the tests send at once: what is looked at here is its token, not its queue.
+    with running_hub(tmp_path / "data", environ={"DRAGOMAN_CALLS_PER_AGENT": str(MANY)}) as hub:
         yield hub
 
 
