@@ -142,6 +142,7 @@ def listen(port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", wanted))
+            listener.listen()  # At once: while nobody listens, another that starts now gets the same port.
         except OSError:
             listener.close()
             continue
