@@ -1,8 +1,6 @@
 """The hub as an MCP server: every skill as a tool, over streamable HTTP, for clients of both kinds of revisions."""
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,12 +18,6 @@ from tests.support.streaming_agent import streaming_agent
 THREE: Final = ("platform", "a2a-1.0", "agentvault")
 BOTH_KINDS: Final = pytest.mark.parametrize("version", [SESSIONS, ALONE])
 PAIR: Final = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-
-
-@pytest.fixture(scope="module")
-def everyone(hub: HubProcess) -> Iterator[Everyone]:
-    with ExitStack() as stack:
-        yield Everyone(hub, stack)
 
 
 # -- tools

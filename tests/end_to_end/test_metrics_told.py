@@ -11,8 +11,8 @@ import pytest
 from dragoman.delivery.resumes import MOST_LOST, Resumes
 from tests.end_to_end.every_dialect import Everyone
 from tests.end_to_end.test_connect import DONE, accepted
-from tests.end_to_end.world import eventually, fresh, tracebacks
-from tests.support.hub import HubProcess, running_hub
+from tests.end_to_end.world import eventually, fresh
+from tests.support.hub import HubProcess
 from tests.support.raw_connected import calling, connect
 from tests.support.scraped import Scraped
 from tests.support.speaking import Content, File, StubAgent, json_answer, serving
@@ -23,19 +23,6 @@ pytestmark = pytest.mark.req("P-36")
 FIRST: Final = "dragoman_first_event_seconds"
 LOSSES: Final = "dragoman_translation_losses_total"
 RESUMES: Final = "dragoman_session_resumes_total"
-
-
-@pytest.fixture(scope="module")
-def everyone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Everyone]:
-    with ExitStack() as stack:
-        hub = stack.enter_context(running_hub(tmp_path_factory.mktemp("told") / "data"))
-        yield Everyone(hub, stack)
-    assert tracebacks(hub) == []
-
-
-@pytest.fixture(scope="module")
-def hub(everyone: Everyone) -> HubProcess:
-    return everyone.hub
 
 
 @pytest.fixture(scope="module")

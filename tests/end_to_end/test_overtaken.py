@@ -1,24 +1,12 @@
 """An agent whose reports overtake its own word that it took the task: each counts as what it is."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from tests.end_to_end.every_dialect import Everyone, Known
-from tests.end_to_end.world import tracebacks
 from tests.support.agents.envelope import EnvelopeAgent
-from tests.support.hub import running_hub
 from tests.support.speaking import QUESTION, Content
-
-
-@pytest.fixture(scope="module")
-def everyone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Everyone]:
-    with ExitStack() as stack:
-        hub = stack.enter_context(running_hub(tmp_path_factory.mktemp("overtaken") / "data"))
-        yield Everyone(hub, stack)
-    assert tracebacks(hub) == []
 
 
 def hasty(everyone: Everyone) -> Known:

@@ -1,27 +1,17 @@
 """Every message is on record: what changed a task with the task, under the audit's digest; the rest as a log line."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any, Final
 from uuid import uuid4
 
 import pytest
 
 from tests.end_to_end.every_dialect import Everyone, enveloped
-from tests.end_to_end.world import eventually, fresh, log_lines, tracebacks
-from tests.support.hub import ADMIN_TOKEN, HubProcess, running_hub
+from tests.end_to_end.world import eventually, fresh, log_lines
+from tests.support.hub import ADMIN_TOKEN, HubProcess
 from tests.support.speaking import Content
 
 WORDS: Final = "the words of an assignment"
 NOBODYS: Final = "ap_nobodys_business_1234567890abcdef"  # looks like a key, and stands where it does not belong
-
-
-@pytest.fixture(scope="module")
-def everyone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Everyone]:
-    with ExitStack() as stack:
-        hub = stack.enter_context(running_hub(tmp_path_factory.mktemp("recorded") / "data"))
-        yield Everyone(hub, stack)
-    assert tracebacks(hub) == []
 
 
 def covered(hub: HubProcess) -> int:
