@@ -13,6 +13,7 @@ from typing import Final, Protocol, final
 import httptools
 
 from dragoman.model.http import HttpReply
+from dragoman.model.known_head import KnownHead
 from dragoman.net.body import Body
 from dragoman.net.errors import NetError, Reach
 from dragoman.net.tls import ResumingContext
@@ -64,6 +65,7 @@ class Connection(asyncio.Protocol):
         "_headers",
         "_idle_s",
         "_keep",
+        "_known",
         "_loop",
         "_only_head",
         "_owner",
@@ -106,6 +108,7 @@ class Connection(asyncio.Protocol):
         self._idle_s = FOREVER
         self._fault: Reach | None = None
         self._ended = self._keep = self._until_close = self._only_head = self._paused = False
+        self._known = KnownHead()  # the head of the answer that was parsed last
         self.context: ResumingContext | None = None
         self.retire = retire
         self.due = FOREVER
@@ -239,6 +242,9 @@ class Connection(asyncio.Protocol):
         if not self.busy:
             self._lost()
             return
+        whole = not self._barren and not self._size and self._body is None  # if it ends in this piece
+        if whole and self._came_again(data):
+            return
         self._barren += len(data)
         try:
             self._parser.feed_data(data)
@@ -246,9 +252,24 @@ class Connection(asyncio.Protocol):
             self.fail(self._fault or Reach.PROTOCOL)
             return
         if self._ended:
+            if whole and self._keep and self.uses > 1:
+                self._known.learn(data, self._reply_headers)
             self._finish()
         elif self._barren > HEAD_BYTES:
             self.fail(Reach.PROTOCOL)
+
+    def _came_again(self, data: bytes) -> bool:
+        """Hand on an answer that differs from the one before in nothing that was judged; whether it was one."""
+        again, future = self._known.again(data), self._future
+        if again is None or future is None or self._only_head or len(again[1]) > self._cap:
+            return False
+        self._future = None
+        self.busy = False
+        if not future.done():
+            headers, body = again
+            future.set_result(HttpReply(status=self._status, headers=headers, body=body))
+        self._owner.release(self)
+        return True
 
     # What the parser calls.
 
@@ -269,6 +290,7 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Judge the head: sizes, framing, encoding."""
         headers, self._headers = self._headers, {}
+        self._known.forget()
         parser = self._parser
         status = self._status = parser.get_status_code()
         # Fewer bytes than the bound have arrived in all: then the head is within it too.

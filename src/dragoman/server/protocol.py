@@ -5,6 +5,8 @@
                  ▼                                              ▼
               refusal, then deaf for linger_s, then gone      Answer ─▶ application, or its shortcut
 
+A header that came before on the connection was judged then: `data_received` serves that request at once.
+
 Malformed framing is the parser's to find (it runs without leniency); what it lets pass, `on_headers_complete` judges:
 Host, transfer encoding, version, sizes. Deadlines are numbers that `watch.py` sweeps; nothing here has a timer.
 Deliberately not here: which hosts are served, body sizes, authentication.
@@ -19,6 +21,7 @@ import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from dragoman.model.known_head import KnownHead
 from dragoman.server.answer import Answer
 from dragoman.server.refusals import (
     BAD_FRAMING,
@@ -31,7 +34,7 @@ from dragoman.server.refusals import (
     Refusal,
     Refused,
 )
-from dragoman.server.shortcut import HotPaths, ShortAnswer, is_plain
+from dragoman.server.shortcut import SHORT_BYTES, HotPaths, ShortAnswer, is_plain
 from dragoman.server.streaming import EXTENSION, SILENT_S
 from dragoman.server.upgraded import Upgraded, cut_off
 
@@ -76,6 +79,7 @@ class BoundedProtocol(HttpToolsProtocol):
         "head_bytes",
         "head_counted",
         "hot_paths",
+        "known",
         "latest",
         "limits",
         "read_deadline",
@@ -118,6 +122,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.upgrading = False
         self.running: Answer | None = None  # the request whose application runs
         self.latest: Answer | None = None  # the request whose header came last
+        self.known = KnownHead()  # the header of the request that was parsed last
 
     # -- the connection
 
@@ -204,6 +209,8 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         stage, latest = self.stage, self.latest
         if stage == IDLE:
+            if self.running is None and self._came_again(data):
+                return
             self.head_bytes, self.head_counted = len(data), True
         elif stage == HEAD:
             self.head_bytes += len(data)
@@ -220,6 +227,21 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             if self.stage != IDLE:
                 self._expect_more(begun=self.stage != stage or self.latest is not latest)
+            elif stage == IDLE and latest is not None and type(self.latest) is ShortAnswer and self.latest.keep_alive:
+                self.known.learn(data, dict(self.headers))  # It has come back: the next may be the same.
+
+    def _came_again(self, data: bytes) -> bool:
+        """Serve a request that differs from the one before in nothing that was judged; whether it was one."""
+        again = self.known.again(data)
+        serve = None if again is None else self.hot_paths[self.url]
+        if again is None or serve is None or len(again[1]) > SHORT_BYTES:
+            return False
+        self.latest = answer = ShortAnswer(self, keep_alive=not self.watch.stopping)
+        headers, answer.arrived = again
+        answer.more_body = False
+        self.read_deadline = inf
+        self._start(answer, answer.run(serve, headers, self.address))
+        return True
 
     def _expect_more(self, *, begun: bool) -> None:
         """A header or a body has come in part: its time runs from the piece in which it has `begun`."""
@@ -247,6 +269,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Judge the header; start what serves the request, or queue it behind the one that runs."""
         headers, parser = self.headers, self.parser
+        self.known.forget()
         named = dict(headers)
         version, method = parser.get_http_version(), parser.get_method()
         self._judge(named, version, method)

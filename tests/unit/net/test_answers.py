@@ -1,6 +1,7 @@
 """What the client makes of answers, good and malformed; each over a real socket."""
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -219,5 +220,125 @@ def test_an_early_answer_to_a_large_request_arrives(run: Run) -> None:
         async with serving(script) as server, client_of() as client:
             reply = await client.send(post(server.url, b"x" * 20_000_000), deadline=soon())
             assert reply.status == 413
+
+    run(scenario())
+
+
+ALIKE = b"HTTP/1.1 200 OK\r\nServer: a\r\nContent-Length: %d\r\nX-Request-ID: %b\r\n\r\n%b"
+
+
+@pytest.mark.parametrize("cut", [0, 20])
+@pytest.mark.parametrize(
+    ("other", "status", "body"),
+    [
+        (COUNTED, 201, b"abcdefg"),
+        (CHUNKED, 200, b"abcdefg"),
+        (PRECEDED, 201, b"abcdefg"),
+        (b"HTTP/1.1 500 Broken\r\nServer: a\r\nContent-Length: 1\r\nX-Request-ID: 9\r\n\r\nx", 500, b"x"),
+    ],
+)
+def test_behind_answers_alike_any_other_is_read_for_itself(
+    run: Run, other: bytes, status: int, body: bytes, cut: int
+) -> None:
+    async def script(line: Line) -> None:
+        for number in range(5):
+            await line.request()
+            line.answer(ALIKE % (number, b"id-%d" % number, b"x" * number))
+        await line.request()
+        line.answer(other[:cut])
+        for _ in range(3):
+            await asyncio.sleep(0)
+        line.answer(other[cut:])
+        for number in range(3):
+            await line.request()
+            line.answer(ALIKE % (1, b"later", b"%d" % number))
+        await line.closed()
+
+    async def scenario() -> None:
+        async with serving(script) as server, client_of() as client:
+            for number in range(5):
+                reply = await client.send(post(server.url), deadline=soon())
+                assert (reply.status, reply.body) == (200, b"x" * number)
+                named = {b"server": b"a", b"content-length": b"%d" % number, b"x-request-id": b"id-%d" % number}
+                assert reply.headers == named
+            reply = await client.send(post(server.url), deadline=soon())
+            assert (reply.status, reply.body) == (status, body)
+            for number in range(3):
+                reply = await client.send(post(server.url), deadline=soon())
+                assert (reply.status, reply.body) == (200, b"%d" % number)
+            assert server.accepted == 1
+
+    run(scenario())
+
+
+def fourth(answer: bytes) -> Script:
+    """Give another answer to the fourth request of a connection than to the rest."""
+
+    async def script(line: Line) -> None:
+        for number in itertools.count(1):
+            if not await line.request():
+                return
+            line.answer(answer if number == 4 else OK)
+
+    return script
+
+
+def test_an_answer_that_was_streamed_meanwhile_leaves_nothing_behind(run: Run) -> None:
+    async def scenario() -> None:
+        broken = b"HTTP/1.1 500 Broken\r\nContent-Length: 2\r\n\r\nno"
+        async with serving(fourth(broken)) as server, client_of() as client:
+            for _ in range(3):
+                assert (await client.send(post(server.url), deadline=soon())).status == 200
+            async with client.stream(post(server.url), deadline=soon()) as streamed:
+                assert streamed.status == 500
+                assert b"".join([piece async for piece in streamed.chunks]) == b"no"
+            for _ in range(3):
+                assert (await client.send(post(server.url), deadline=soon())).status == 200
+            assert server.accepted == 1
+
+    run(scenario())
+
+
+def test_an_answer_like_the_last_is_cut_at_any_byte_and_still_whole(run: Run) -> None:
+    answer = ALIKE % (4, b"1", b"abcd")
+
+    async def script(line: Line) -> None:
+        for cut in range(len(answer)):
+            for _ in range(2):
+                await line.request()
+                line.answer(answer)
+            await line.request()
+            line.answer(answer[:cut])
+            for _ in range(3):
+                await asyncio.sleep(0)
+            line.answer(answer[cut:])
+        await line.closed()
+
+    async def scenario() -> None:
+        async with serving(script) as server, client_of() as client:
+            for _ in range(3 * len(answer)):
+                assert (await client.send(post(server.url), deadline=soon())).body == b"abcd"
+            assert server.accepted == 1
+
+    run(scenario())
+
+
+def test_an_answer_like_the_last_is_bounded_like_any(run: Run) -> None:
+    async def scenario() -> None:
+        async with serving(always(ALIKE % (6, b"1", b"abcdef"))) as server, client_of() as client:
+            for _ in range(4):
+                assert (await client.send(post(server.url), deadline=soon())).body == b"abcdef"
+            error = await failure(client.send(post(server.url), deadline=soon(), max_body=5))
+            assert error.kind is Reach.TOO_LARGE
+
+    run(scenario())
+
+
+def test_two_answers_to_one_request_are_an_error_even_if_known(run: Run) -> None:
+    async def scenario() -> None:
+        async with serving(fourth(OK + OK)) as server, client_of() as client:
+            for _ in range(3):
+                assert (await client.send(post(server.url), deadline=soon())).body == b"ok"
+            assert (await failure(client.send(post(server.url), deadline=soon()))).kind is Reach.PROTOCOL
 
     run(scenario())
