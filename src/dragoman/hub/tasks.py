@@ -22,7 +22,7 @@ from dragoman.model.callbacks import Callback, Tells
 from dragoman.model.compiled import NO_SCHEMA, Compiled
 from dragoman.model.errors import BadAgentReply, IdempotencyConflict, RateLimited, TaskFinished, TaskNotFound
 from dragoman.model.events import Logged, MessageAdded, Sent, StatusChanged, TaskEvent, Watched
-from dragoman.model.lifecycle import fold, legal, output_of
+from dragoman.model.lifecycle import answered_at_once, fold, legal, output_of
 from dragoman.model.objects import answer_object
 from dragoman.model.operations import ACCEPTED, SendTask
 from dragoman.model.rank import rank
@@ -131,10 +131,12 @@ class TaskBook:
     ) -> Task:
         """The task with these events, once they are on disk; what is no longer legal is left out."""
         while True:
-            kept = legal(task.state, events)
-            if not kept:
-                return task
-            grown = fold(task, kept)
+            kept, grown = events, answered_at_once(task, events)
+            if grown is None:
+                kept = legal(task.state, events)
+                if not kept:
+                    return task
+                grown = fold(task, kept)
             if grown.state is COMPLETED:
                 grown, kept = _judged(task, grown, kept, compiled)
             if compiled.pricing is not None or (grown.usage is not None and grown.usage.refused):
@@ -307,7 +309,7 @@ def _tells(tells: Tells, event: TaskEvent) -> bool:
     return tells is Tells.EVENTS and not isinstance(event, Sent | Watched | Logged)
 
 
-def _judged(task: Task, grown: Task, kept: list[TaskEvent], compiled: Compiled) -> tuple[Task, list[TaskEvent]]:
+def _judged(task: Task, grown: Task, kept: Sequence[TaskEvent], compiled: Compiled) -> tuple[Task, Sequence[TaskEvent]]:
     """A completed task with its answer as one object, or failed where the answer breaks the skill's own schema."""
     result = grown.result
     shaped = result is None

@@ -4,12 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman.model.content import Artifact, Data, Message, Role, Text
-from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, Sent, StatusChanged, TaskEvent
-from dragoman.model.lifecycle import fold, legal, output_of
+from dragoman.model.errors import Failure
+from dragoman.model.events import ArtifactChunk, MessageAdded, Remote, Sent, StatusChanged, TaskEvent, Usage
+from dragoman.model.lifecycle import answered_at_once, fold, legal, output_of
 from dragoman.model.operations import SendTask
 from dragoman.model.states import FINAL, INTERRUPTED, MOVES, TaskState, may_move
 from dragoman.model.task import Task, Trace
@@ -114,3 +115,59 @@ def test_sending_tells_when_work_began_and_what_the_target_calls_it() -> None:
     later = AT + timedelta(seconds=5)
     task = fold(TASK, [Sent(at=AT, agent_id="a", remote=Remote(task_id="r")), Sent(at=later, agent_id="a", attempt=2)])
     assert (task.started_at, task.attempt, task.remote) == (AT, 2, Remote(task_id="r"))
+
+
+sent = st.builds(
+    Sent,
+    at=times,
+    agent_id=st.just("a"),
+    attempt=st.integers(1, 3),
+    remote=st.none() | st.just(Remote(task_id="t", context_id="c")),
+)
+answers = st.builds(
+    ArtifactChunk,
+    at=times,
+    artifact=st.builds(Artifact, id=st.just("a"), parts=parts | st.just((Data(value={"a": 1}),))),
+    append=st.booleans(),
+    n=st.integers(0, 2),
+)
+ends = st.builds(
+    StatusChanged,
+    at=times,
+    state=st.sampled_from([TaskState.COMPLETED, TaskState.COMPLETED, TaskState.COMPLETED, TaskState.FAILED]),
+    message=st.none() | st.just(Message(id="m3", role=Role.AGENT, parts=(Text(text="done"),))),
+    progress=st.none() | st.just(0.5),
+    usage=st.none() | st.just(Usage(tokens=3)),
+    result=st.none() | st.just({"b": 2}),
+    n=st.integers(0, 2),
+)
+DONE = StatusChanged(at=AT, state=TaskState.COMPLETED)
+freshly_opened = st.sampled_from([TASK, msgspec.structs.replace(TASK, remote=Remote(context_id="earlier"))])
+
+
+@given(task=freshly_opened, first=sent, second=answers, third=ends)
+@example(
+    task=TASK,
+    first=Sent(at=AT, agent_id="a", attempt=2),
+    second=made("a", "so"),
+    third=msgspec.structs.replace(
+        DONE, progress=0.5, usage=Usage(tokens=3), n=7, failure=Failure(code="X", message="x")
+    ),
+)
+@example(task=TASK, first=StatusChanged(at=AT, state=TaskState.WORKING), second=made("a", "so"), third=DONE)
+@example(task=TASK, first=Sent(at=AT, agent_id="a"), second=StatusChanged(at=AT, state=TaskState.FAILED), third=DONE)
+def test_a_call_that_is_answered_at_once_is_folded_the_same(
+    task: Task, first: TaskEvent, second: TaskEvent, third: TaskEvent
+) -> None:
+    story = (first, second, third)
+    grown = answered_at_once(task, story)
+    if grown is not None:
+        assert tuple(legal(task.state, story)) == story
+        assert grown == fold(task, story)
+
+
+def test_most_calls_are_answered_at_once() -> None:
+    story = (Sent(at=AT, agent_id="a"), made("a", "so"), StatusChanged(at=AT, state=TaskState.COMPLETED))
+    assert answered_at_once(TASK, story) is not None
+    assert answered_at_once(msgspec.structs.replace(TASK, last_seq=2), story) is None
+    assert answered_at_once(TASK, story[1:]) is None
