@@ -20,19 +20,19 @@ from dragoman.model.task import Task
 from dragoman.model.times import in_words
 from dragoman.observe import names
 from dragoman.observe.lines import LineWriter, Sink
-from dragoman.observe.logs import MAX_LINE, Line, Redact, as_it_is, bounded
+from dragoman.observe.logs import MAX_LINE, Redact, as_it_is, bounded
 
-_encode_into = msgspec.json.Encoder().encode_into
+_encode_lines = msgspec.json.Encoder().encode_lines
 _MESSAGES: Final = {TaskState.COMPLETED: names.CALL_COMPLETED, TaskState.CANCELED: names.CALL_CANCELLED}
 _STATUS: Final = {TaskState.COMPLETED: "completed", TaskState.CANCELED: "cancelled"}
 _END: Final = Wait.END
 _INFO: Final = logging.INFO
+_SIGNS: Final = (b"ap_", b"whsec_", b"eyJ", b"KEY-", b"earer", b"=")  # of what is secret
 _MODES: Final = {Wait.END: "sync", Wait.NONE: "async", Wait.STREAM: "stream"}
 
 
-class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """The line of one call: the platform document's fields in its order, ours after them. What is absent is left out,
-    save the document's own."""
+class _DocumentLine(msgspec.Struct, omit_defaults=True, gc=False):
+    """The platform document's fields, in its order; none of them is ever left out."""
 
     timestamp: str
     level: str
@@ -45,10 +45,15 @@ class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     duration_ms: int
     trace_id: str
     span_id: str
+
+
+class CallLine(_DocumentLine, kw_only=True, omit_defaults=True, gc=False):
+    """The line of one call: behind the document's fields ours, without those that are absent."""
+
     request_id: str | None = None
     dialect_in: str
     dialect_out: str | None = None
-    mode: str = ""  # always set, though not at once: a call with more than 15 names makes a dictionary
+    mode: str
     attempts: int = 0
     queued_ms: int | None = None
     hub_ms: int | None = None
@@ -111,61 +116,58 @@ def _gravity(task: Task) -> int:
 
 def _line(ended: Ended, replica: str) -> CallLine:
     task, carried = ended.task, ended.carried
-    asked, state, trace, usage = task.asked, task.state, task.trace, task.usage
+    asked, state, trace = task.asked, task.state, task.trace
     line = CallLine(
-        timestamp=in_words(ended.at),
-        level="info",
-        message=_MESSAGES.get(state, names.CALL_FAILED),
-        call_id=task.id,
-        caller_agent_id=task.caller_id,
-        target_agent_id=task.agent_id,
-        skill=task.skill,
-        status=_STATUS.get(state, "failed"),
-        duration_ms=round(ended.took_s * 1000),
-        trace_id=trace.given_id or f"trace_{trace.trace_id}",
-        span_id=f"span_{trace.span_id}",
+        in_words(ended.at),
+        "info",
+        _MESSAGES.get(state, names.CALL_FAILED),
+        task.id,
+        task.caller_id,
+        task.agent_id,
+        task.skill,
+        _STATUS.get(state, "failed"),
+        round(ended.took_s * 1000),
+        trace.given_id or f"trace_{trace.trace_id}",
+        f"span_{trace.span_id}",
+        request_id=asked.request_id,
         dialect_in=task.dialect,
+        dialect_out=None if carried is None else carried.dialect,
+        mode=_MODES[asked.wait],
+        attempts=0 if carried is None else carried.attempts,
+        hub_ms=None if carried is None or asked.wait is not _END else round(ended.hub_s * 1000),
         conversation_id=task.context_id,
+        parent_id=task.parent_id,
         depth=len(task.chain),
         replica=replica,
     )
-    line.request_id = asked.request_id
-    line.mode = _MODES[asked.wait]
-    line.parent_id = task.parent_id
     if state not in _STATUS:
         line.level = logging.getLevelName(_gravity(task)).lower()
         line.error_code = None if task.failure is None else task.failure.code
-    if carried is not None:
-        line.dialect_out = carried.dialect
-        line.attempts = carried.attempts
-        line.queued_ms = carried.waited_ms or None
-        if asked.wait is _END:
-            line.hub_ms = round(ended.hub_s * 1000)
-    if usage is not None:
-        line.tokens = usage.tokens
-        line.cost_usd = usage.cost_usd
+    if carried is not None and carried.waited_ms:
+        line.queued_ms = carried.waited_ms
+    if task.usage is not None:
+        line.tokens = task.usage.tokens
+        line.cost_usd = task.usage.cost_usd
     return line
 
 
 def _json(redact: Redact, lines: Sequence[CallLine]) -> bytes:
-    text = bytearray()
-    for line in lines:
-        begin = len(text)
-        _encode_into(line, text, begin)
-        if len(text) - begin > MAX_LINE or _is_suspect(line):
-            text[begin:] = bounded(redact(_given(line)))
-        text += b"\n"
-    return bytes(text)
+    text = _encode_lines(lines)
+    if _has_sign(text) or max(map(len, text.splitlines())) > MAX_LINE:
+        text = b"".join([_looked_at(redact, line) for line in lines])
+    return text
 
 
-def _is_suspect(line: CallLine) -> bool:
-    """Whether a name that its caller chose has a sign of something secret: then the line is looked at closely."""
-    said = f"{line.request_id} {line.parent_id} {line.trace_id} {line.conversation_id}"
-    return "ap_" in said or "whsec_" in said or "eyJ" in said or "KEY-" in said or "earer" in said or "=" in said
+def _looked_at(redact: Redact, line: CallLine) -> bytes:
+    """A line within its bound, without what is secret in it: a caller may have given that as a name."""
+    text = _encode_lines((line,))
+    if len(text) > MAX_LINE or _has_sign(text):
+        return bounded(redact(msgspec.to_builtins(line))) + b"\n"
+    return text
 
 
-def _given(line: CallLine) -> Line:
-    return {name: value for name, value in msgspec.structs.asdict(line).items() if value is not None or name == "skill"}
+def _has_sign(text: bytes) -> bool:
+    return any(sign in text for sign in _SIGNS)
 
 
 def _pretty(lines: Sequence[CallLine]) -> bytes:

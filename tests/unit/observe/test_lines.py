@@ -161,6 +161,20 @@ def test_a_secret_that_a_caller_gave_as_a_name_is_not_written() -> None:
     assert first.keys() == second.keys()
 
 
+def test_of_lines_that_are_looked_at_closely_only_what_is_secret_is_taken_out() -> None:
+    sink = io.BytesIO()
+    redactor = Redactor(b"k" * 32)
+    log = CallLog(form="json", sink=sink, redact=redactor.json)
+    chance = call(id="a2a_call_0eyJhbGciOiJIUzI1NiJ9", agent_id="agt_map_reduce")
+    secret = call(context_id="eyJhbGciOiJIUzI1NiJ9.e30.x")
+    log.write([ended_call(chance, None), ended_call(secret, None), ended_call(call(), None)])
+    log.close()
+    first, second, third = [json.loads(line) for line in sink.getvalue().splitlines()]
+    assert (first["call_id"], first["target_agent_id"]) == (chance.id, chance.agent_id)
+    assert second["conversation_id"] == redactor.mark(secret.context_id)
+    assert first.keys() == second.keys() == third.keys()
+
+
 def test_a_log_line_stays_within_its_bound_with_a_long_traceback_and_hostile_fields(said: Said) -> None:
     try:
         raise ValueError("x" * 30_000)
