@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from benchmarks import report
 from benchmarks.calls import Call, a2a_call
-from benchmarks.latency import added, beyond_commit, lone_commit, show_noise
+from benchmarks.latency import Commit, added, beyond_commit, lone_commit, show_noise
 from benchmarks.latency_rounds import Latency, follow
 from benchmarks.ledger import Answers
 from benchmarks.rounds import WARM_UP_S, Contender, Options, measure, plain, ratio, spread
@@ -57,14 +57,15 @@ def _rate(contenders: list[Contender], stage: Stage) -> dict[str, Any]:
 
 def _latency(calls: dict[str, Call], stage: Stage) -> dict[str, Any]:
     found: dict[str, list[Latency]] = {name: [] for name in calls}
-    commits: list[dict[str, float]] = []
+    commits: list[Commit] = []
     for _ in range(stage.options.rounds):
         for name, call in calls.items():
             warm, measured = follow(call, WARM_UP_S), follow(call, stage.options.seconds)
             found[name].append(measured)
             stage.count(name, warm.answers)
             stage.count(name, measured.answers)
-        commits.append(lone_commit(stage.folder, stage.options.seconds))
+        every_ms = found[next(iter(stage.options.hubs))][-1].p50_ms
+        commits.append(lone_commit(stage.folder, stage.options.seconds, every_ms))
     direct = found["direct"]
     rows = [
         (
@@ -77,7 +78,7 @@ def _latency(calls: dict[str, Call], stage: Stage) -> dict[str, Any]:
         for name, rounds in found.items()
     ]
     report.table(("peer", "p50 ms", "added p50 ms", "added p99 ms", "p50 beyond one commit"), rows)
-    print(f"  one durable commit: p50 {spread([each['p50_ms'] for each in commits]).text('.3f')} ms")
+    print(f"  one durable commit, as often: p50 {spread([each['p50_ms'] for each in commits]).text('.3f')} ms")
     return {
         "rounds": {name: [each.plain() for each in rounds] for name, rounds in found.items()},
         "commits": commits,

@@ -1,8 +1,9 @@
 """One durable commit, alone: the yardstick for added latency.
 
-Runs alone: `python -m benchmarks.commit FOLDER SECONDS`. One call after another is opened and ended in the hub's own
-store: the same writer thread, the same rows and indexes, WAL, synchronous=FULL. What the hub adds beyond this is not
-the disk's.
+Runs alone: `python -m benchmarks.commit FOLDER EVERY_MS SECONDS`. One call after another is opened and ended in the
+hub's own store: the same writer thread, the same rows and indexes, WAL, synchronous=FULL. What the hub adds beyond this
+is not the disk's. One begins every so many milliseconds, 0 for one right after the other: a disk and a thread that
+rested take longer, so what calls at some rate wait for is a commit at that rate.
 """
 
 import asyncio
@@ -57,14 +58,18 @@ def ended(at: datetime) -> tuple[TaskEvent, ...]:
     )
 
 
-async def commits(file: Path, seconds: float) -> dict[str, Any]:
-    """Commit one call after another for so long."""
+async def commits(file: Path, every_s: float, seconds: float) -> dict[str, Any]:
+    """Commit one call after another for so long, a new one every so often."""
     clock, times = SystemClock(), list[float]()
     store = SqliteStore(file, clock=clock, bus=LocalBus())
     await store.start()
     job = NewJob(queue=CALLS, owner=await store.begin_epoch("benchmark"))
-    ends = time.perf_counter() + seconds
+    begins = time.perf_counter()
+    ends = begins + seconds
     while time.perf_counter() < ends or len(times) < 100:
+        begins += every_s
+        time.sleep(max(0.0, begins - time.perf_counter()))  # noqa: ASYNC251 - nothing else is to be done meanwhile
+        begins = max(begins, time.perf_counter())  # What is late is not made up for.
         at = datetime.now(UTC)
         task, events = opened(clock.new_id("a2a_call_"), at), ended(at)
         grown = fold(task, events)
@@ -79,4 +84,8 @@ async def commits(file: Path, seconds: float) -> dict[str, Any]:
 
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        print(json.dumps(runner.run(commits(Path(sys.argv[1]) / "commit.db", float(sys.argv[2])))))
+        print(
+            json.dumps(
+                runner.run(commits(Path(sys.argv[1]) / "commit.db", float(sys.argv[2]) / 1e3, float(sys.argv[3])))
+            )
+        )
