@@ -5,13 +5,15 @@ the short set as hypothesis would, and ten times as many with --full, unless the
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("short", max_examples=50)
-settings.register_profile("full", max_examples=500)
+# How long it takes to make examples says something of the machine alone.
+ANY_MACHINE: Final = (HealthCheck.too_slow,)
+settings.register_profile("short", max_examples=50, suppress_health_check=ANY_MACHINE)
+settings.register_profile("full", max_examples=500, suppress_health_check=ANY_MACHINE)
 
 
 def pairs(first: Iterable[object], second: Iterable[object]) -> list[Any]:
