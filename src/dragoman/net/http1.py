@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: a request out in one write, an answer in through httptools.
+"""One HTTP/1.1 connection: a request out in one write, with the others of its turn; an answer in through httptools.
 
 Deadlines are numbers here (`due`); the pool's one sweep looks at them. Whose turn it is on the connection, and what
 becomes of it afterwards, is decided by its owner in `origin.py`.
@@ -6,7 +6,7 @@ becomes of it afterwards, is decided by its owner in `origin.py`.
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, Protocol, final
 
@@ -24,6 +24,9 @@ STALL_S: Final = 30.0
 FOREVER: Final = float("inf")
 
 _PATIENCE: Final = re.compile(rb"(?:^|[,;\s])timeout=\"?([0-9]{1,9})", re.IGNORECASE)
+
+
+Write = Callable[[asyncio.Transport, bytes], None]
 
 
 class Owner(Protocol):
@@ -78,6 +81,7 @@ class Connection(asyncio.Protocol):
         "_status",
         "_transport",
         "_until_close",
+        "_write",
         "broken",
         "busy",
         "context",
@@ -88,9 +92,10 @@ class Connection(asyncio.Protocol):
         "uses",
     )
 
-    def __init__(self, owner: Owner, loop: asyncio.AbstractEventLoop, retire: float) -> None:
+    def __init__(self, owner: Owner, loop: asyncio.AbstractEventLoop, retire: float, write: Write) -> None:
         """Be ready for `attach`."""
         self._owner = owner
+        self._write = write
         self._loop = loop
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
@@ -145,7 +150,7 @@ class Connection(asyncio.Protocol):
         self.busy = True
         self.uses += 1
         if self._transport is not None:
-            self._transport.write(data)
+            self._write(self._transport, data)
         return future
 
     def stream_to(self, body: Body, idle_s: float) -> None:

@@ -14,6 +14,7 @@ from dragoman.net.dial import Dialler
 from dragoman.net.errors import NetError, Reach
 from dragoman.net.http1 import FOREVER, Connection
 from dragoman.net.origin import ClientLimits, Origin, Waiter
+from dragoman.net.together import Together
 from dragoman.ports.clock import Clock, Timer
 
 SWEEP_S: Final = 0.05
@@ -31,6 +32,7 @@ class Pool:
         "_dialler",
         "_last",
         "_timer",
+        "_together",
         "asleep",
         "clock",
         "limits",
@@ -47,6 +49,7 @@ class Pool:
         self._timer: Timer | None = None
         self._closed = False
         self._last: asyncio.Future[None] | None = None
+        self._together = Together()
         self.clock = clock
         self.limits = limits
         self.now = clock.monotonic()
@@ -147,7 +150,7 @@ class Pool:
         retire = self.clock.monotonic() + self.limits.age_s
         try:
             transport, connection, context = await self._dialler.open(
-                origin.target, deadline, lambda: Connection(origin, loop, retire), origin.identity
+                origin.target, deadline, lambda: Connection(origin, loop, retire, self._together.write), origin.identity
             )
         except BaseException as error:
             if isinstance(error, NetError):
