@@ -3,13 +3,14 @@
     a call ends ──► memory ──(every 10 s, and at the end)──► one row per skill
     estimate    ◄── memory ◄──(the first time it is needed)──┘
 
-Failed and cancelled calls say nothing of how long work takes.
+Failed and cancelled calls say nothing of how long work takes. Where many calls are known, those of the last tenth of a
+second need not be among them.
 A crash loses the last seconds of this, and nothing but an estimate hangs on it.
 """
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, final
 
 from dragoman.hub.carry import Spawn
@@ -34,11 +35,25 @@ Kind = tuple[str, str, str]  # tenant, agent, skill
 class _History:
     """The durations that are known of one skill, and whether those on disk are among them."""
 
-    __slots__ = ("is_whole", "last_ms")
+    __slots__ = ("_median_ms", "is_whole", "last_ms")
 
     def __init__(self) -> None:
         self.last_ms: array[int] = array("I")
         self.is_whole = False
+        self._median_ms: int | None = None  # until something is added
+
+    def add(self, durations_ms: Sequence[int], *, earlier: bool = False) -> None:
+        """Calls took so long: the last ones, or some before all that are known."""
+        place = 0 if earlier else len(self.last_ms)
+        self.last_ms[place:place] = array("I", durations_ms)
+        del self.last_ms[:-LAST]
+        self._median_ms = None
+
+    def median_ms(self) -> int | None:
+        """What half of them took at most; None where none is known."""
+        if self._median_ms is None and self.last_ms:
+            self._median_ms = sorted(self.last_ms)[len(self.last_ms) // 2]
+        return self._median_ms
 
 
 class Estimates:
@@ -71,16 +86,21 @@ class Estimates:
             return
         kind = (task.tenant, task.agent_id, task.skill or "")
         history = self._known[kind] if kind in self._changed else self._changing(kind)
-        last_ms = history.last_ms
-        last_ms.extend([each.agent_ms if each.agent_ms < MOST_MS else MOST_MS for each in alike])
-        del last_ms[:-LAST]
+        history.add([each.agent_ms if each.agent_ms < MOST_MS else MOST_MS for each in alike])
 
-    async def estimate_ms(self, task: Task) -> int:
-        """How long this call will take, its steps included; never longer than it may.
+    def estimate_ms(self, task: Task) -> int | Awaitable[int]:
+        """How long this call will take, its steps included, never longer than it may; at once where memory knows it.
 
         Of a skill that never completed a call nothing is known: it counts as long as a waiting call may take.
         """
-        self._catch_up()
+        history = self._known.get((task.tenant, task.agent_id, task.skill or ""))
+        if history is None or len(history.last_ms) < ENOUGH:
+            self._catch_up()
+        if history is None or not history.is_whole or task.asked.then:
+            return self._estimated_ms(task)
+        return min(self._usual_of(history), _limit_ms(task.asked))
+
+    async def _estimated_ms(self, task: Task) -> int:
         took_ms = await self._usual_ms(task.tenant, task.agent_id, task.skill)
         for step in task.asked.then:
             side_by_side = (step,) if isinstance(step, Step) else step
@@ -113,27 +133,29 @@ class Estimates:
         changed, self._changed = self._changed, set()
         histories: list[Took] = []
         for kind in changed:
-            last_ms = await self._read(kind)
-            histories.append(Took(tenant=kind[0], agent_id=kind[1], skill=kind[2], last_ms=tuple(last_ms)))
+            history = await self._read(kind)
+            histories.append(Took(tenant=kind[0], agent_id=kind[1], skill=kind[2], last_ms=tuple(history.last_ms)))
         if histories:
             await self._store.put_took(histories)
 
     async def _usual_ms(self, tenant: str, agent_id: str | None, skill: str | None) -> int:
         if agent_id is None:
             return self._unknown_ms
-        known = sorted(await self._read((tenant, agent_id, skill or "")))
-        return known[len(known) // 2] if known else self._unknown_ms
+        return self._usual_of(await self._read((tenant, agent_id, skill or "")))
 
-    async def _read(self, kind: Kind) -> Sequence[int]:
+    def _usual_of(self, history: _History) -> int:
+        median_ms = history.median_ms()
+        return self._unknown_ms if median_ms is None else median_ms
+
+    async def _read(self, kind: Kind) -> _History:
         """All that is known of a skill: what is on disk is older than what memory has."""
         history = self._history(kind)
         if not history.is_whole:
             earlier = await self._store.took(*kind)
             if not history.is_whole:
-                history.last_ms[:0] = array("I", earlier)
-                del history.last_ms[:-LAST]
+                history.add(earlier, earlier=True)
                 history.is_whole = True
-        return history.last_ms
+        return history
 
     def _changing(self, kind: Kind) -> _History:
         """The history of a skill that has changed, for the first time since the last writing."""

@@ -131,7 +131,8 @@ class Sending:
         return await self._told(opened.task)
 
     async def _told(self, task: Task) -> Accepted:
-        return Accepted(task=task, estimate_ms=await self._estimates.estimate_ms(task))
+        estimate_ms = self._estimates.estimate_ms(task)
+        return Accepted(task=task, estimate_ms=estimate_ms if isinstance(estimate_ms, int) else await estimate_ms)
 
     async def _streamed(self, caller: Caller, call: AdmittedCall) -> Stream:
         """The call's own stream; whoever leaves it does not end the call, unless that was asked for."""

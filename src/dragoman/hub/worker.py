@@ -98,10 +98,13 @@ class Worker:
                 task.cancel()
 
     async def _nap(self) -> None:
-        """Wait until somebody has something to do, or until the next job falls due."""
+        """Wait until there is something to do, or until the next job falls due; without a slot, until one is free."""
+        if self._free <= 0:
+            await self._woken.wait()
+            return
         due = await self._store.next_due(self._queue)
         nap_s = LONGEST_NAP_S
-        if due is not None and self._free > 0:
+        if due is not None:
             nap_s = min(max(0.0, (due - self._clock.now()).total_seconds()), LONGEST_NAP_S)
         try:
             async with asyncio.timeout(nap_s):
