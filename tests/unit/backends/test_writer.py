@@ -4,12 +4,14 @@ import asyncio
 import shutil
 import sqlite3
 import threading
+import time
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from dragoman.backends.sqlite import SqliteStore
+from dragoman.backends.sqlite.writer import GATHER_S, SEVERAL
 from dragoman.model.errors import Overloaded
 from dragoman.ports.store import Registration, StoredKey
 from tests.contracts.manual_clock import ManualClock
@@ -65,6 +67,28 @@ def test_a_commit_that_fails_is_told_and_the_store_goes_on(
             await running.put_sealed("after", b"")
             assert look(path, "SELECT name FROM sealed") == [("after",)]
             assert await running.check()
+
+    run(scenario())
+
+
+def test_after_a_batch_of_several_one_pause_is_for_those_that_follow(
+    store: Running, clock: ManualClock, statements: Statements
+) -> None:
+    async def begun_after_s(running: SqliteStore, commands: int) -> float:
+        """How long after they were handed over their transaction began."""
+        begun: list[float] = []
+        statements.on("BEGIN", lambda _: begun.append(time.perf_counter()))
+        since = time.perf_counter()
+        await asyncio.gather(*(running.open(opening(new_task(clock), durable=True)) for _ in range(commands)))
+        return begun[0] - since
+
+    async def scenario() -> None:
+        async with store() as running:
+            await begun_after_s(running, 1)
+            assert min([await begun_after_s(running, 1) for _ in range(50)]) < GATHER_S, "who is alone waits for nobody"
+            await begun_after_s(running, SEVERAL)
+            assert await begun_after_s(running, 1) >= GATHER_S
+            assert min([await begun_after_s(running, 1) for _ in range(50)]) < GATHER_S
 
     run(scenario())
 

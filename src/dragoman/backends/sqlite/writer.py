@@ -29,6 +29,7 @@ QUEUE: Final = 10_000
 BATCH: Final = 256
 GATHER_S: Final = 0.0003
 GATHERS: Final = 8
+SEVERAL: Final = 3
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class Writer:
         "_figures",
         "_held",
         "_inline",
+        "_last_size",
         "_link",
         "_loop",
         "_now",
@@ -85,6 +87,7 @@ class Writer:
         self._inline = inline
         self._scheduled = False
         self._pending = 0
+        self._last_size = 0  # how many commands the batch before had
         # Its own bound is `full`: a queue that blocks would block the loop.
         self._queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
@@ -154,16 +157,18 @@ class Writer:
                 self._queue.put(None)
                 break
             batch.append(command)
+        self._last_size = len(batch)
         return batch
 
     def _gather(self) -> None:
         """While other calls are about to end, let them join: a commit costs the same for one or for many.
 
         A lone call waits for nobody; otherwise it ends with the first pause in which nothing came, or after 2.4 ms.
+        Where no call is about to end, but the batch before had several commands, one pause is for those that follow.
         """
         came = 0
         for _ in range(GATHERS):
-            if self._held() <= self._pending:
+            if self._held() <= self._pending and (came or self._last_size < SEVERAL):
                 return
             time.sleep(GATHER_S)  # noqa: TID251 - the writer's own thread, which has nothing else to do
             before, came = came, self._queue.qsize()
