@@ -19,6 +19,7 @@ QUERY: Final = (
 )
 ID_LENGTH: Final = 38
 PLACEHOLDER: Final = b"@" * ID_LENGTH  # as long as an id, so that Content-Length holds for every request
+SPREAD: Final = 2_654_435_761  # a number that has no divisor with 2**32: the products of all numbers with it differ
 ID: Final = "(trace_[0-9a-f]{32})"
 CALL_ID: Final = r'"call_id":\s*"([^"]+)"'
 TASK_ID: Final = r'"task":\s*\{"id":\s*"([^"]+)"'
@@ -68,8 +69,13 @@ class Call(NamedTuple):
 
 
 def new_prefix() -> str:
-    """The first half of the ids of one round; a number of 16 hexadecimal digits makes each of them whole."""
+    """The first half of the ids of one round; `numbered` makes each of them whole."""
     return f"trace_{os.urandom(8).hex()}"
+
+
+def numbered(prefix: str, number: int) -> str:
+    """An id of that round: they come in no order, as the trace ids of callers do."""
+    return f"{prefix}{number * SPREAD % (1 << 32):08x}{number:08x}"
 
 
 def platform_call(endpoint: Endpoint, agent_id: str, token: str, *, unique_header: str | None = None) -> Call:

@@ -1,9 +1,10 @@
 """One durable commit, alone: the yardstick for added latency.
 
 Runs alone: `python -m benchmarks.commit FOLDER EVERY_MS SECONDS`. One call after another is opened and ended in the
-hub's own store: the same writer thread, the same rows and indexes, WAL, synchronous=FULL. What the hub adds beyond this
-is not the disk's. One begins every so many milliseconds, 0 for one right after the other: a disk and a thread that
-rested take longer, so what calls at some rate wait for is a commit at that rate.
+hub's own store: the same writer thread, indexes, WAL, synchronous=FULL, rows as big as those of a call, their trace ids
+in no order. What the hub adds beyond this is not the disk's. One begins every so many milliseconds, 0 for one right
+after the other: a disk and a thread that rested take longer, so what calls at some rate wait for is a commit at that
+rate.
 """
 
 import asyncio
@@ -13,10 +14,11 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import uvloop
 
+from benchmarks.calls import PLACEHOLDER, QUERY, new_prefix, numbered
 from dragoman.backends.local.bus import LocalBus
 from dragoman.backends.sqlite.store import SqliteStore
 from dragoman.model.content import Artifact, Data, Message, Role
@@ -28,10 +30,12 @@ from dragoman.model.task import Task, Trace
 from dragoman.ports.clock import SystemClock
 from dragoman.ports.store import CALLS, Growth, NewJob, Opening
 
+SAID: Final = Data(value={"echo": PLACEHOLDER.decode(), "query": QUERY, "max_results": 3})
 
-def opened(task_id: str, at: datetime, message: Message | None = None) -> Task:
+
+def opened(task_id: str, at: datetime, trace_id: str) -> Task:
     """A call as the hub opens it."""
-    message = message or Message(id=f"msg_{task_id}", role=Role.USER, parts=(Data(value={"text": "x" * 38}),))
+    message = Message(id=f"msg_{task_id}", role=Role.USER, parts=(SAID,))
     return Task(
         id=task_id,
         tenant="default",
@@ -41,7 +45,7 @@ def opened(task_id: str, at: datetime, message: Message | None = None) -> Task:
         dialect="platform",
         context_id=f"ctx-{task_id}",
         asked=SendTask(message=message, agent="agt_benchmark", skill="echo"),
-        trace=Trace(trace_id="0" * 32, span_id="0" * 16),
+        trace=Trace(trace_id=trace_id, span_id="0" * 16, given_id=f"trace_{trace_id}"),
         created_at=at,
         updated_at=at,
         last_seq=1,
@@ -50,7 +54,7 @@ def opened(task_id: str, at: datetime, message: Message | None = None) -> Task:
 
 def ended(at: datetime) -> tuple[TaskEvent, ...]:
     """What happens to it."""
-    made = Artifact(id="artifact-1", parts=(Data(value={"text": "x" * 38}),), name="echo")
+    made = Artifact(id="artifact-1", parts=(SAID,), name="echo")
     return (
         Sent(at=at, agent_id="agt_benchmark", remote=Remote(task_id="task-1", context_id="context-1")),
         ArtifactChunk(at=at, artifact=made),
@@ -60,7 +64,7 @@ def ended(at: datetime) -> tuple[TaskEvent, ...]:
 
 async def commits(file: Path, every_s: float, seconds: float) -> dict[str, Any]:
     """Commit one call after another for so long, a new one every so often."""
-    clock, times = SystemClock(), list[float]()
+    clock, times, prefix = SystemClock(), list[float](), new_prefix().removeprefix("trace_")
     store = SqliteStore(file, clock=clock, bus=LocalBus())
     await store.start()
     job = NewJob(queue=CALLS, owner=await store.begin_epoch("benchmark"))
@@ -71,7 +75,7 @@ async def commits(file: Path, every_s: float, seconds: float) -> dict[str, Any]:
         time.sleep(max(0.0, begins - time.perf_counter()))  # noqa: ASYNC251 - nothing else is to be done meanwhile
         begins = max(begins, time.perf_counter())  # What is late is not made up for.
         at = datetime.now(UTC)
-        task, events = opened(clock.new_id("a2a_call_"), at), ended(at)
+        task, events = opened(clock.new_id("a2a_call_"), at, numbered(prefix, len(times))), ended(at)
         grown = fold(task, events)
         await store.open(Opening(task=task, job=job, durable=False))
         began = time.perf_counter()

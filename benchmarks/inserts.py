@@ -2,7 +2,8 @@
 
 Runs alone: `python -m benchmarks.inserts FOLDER PRODUCERS SECONDS`. So many producers each insert one call after the
 other and wait for its commit; one thread commits what has gathered, as the hub's does. The tables, indexes and
-statements are the hub's own, the rows as big as those of a call; nothing is read, decoded, checked or sent.
+statements are the hub's own, the rows as big as those of a call, their trace ids in no order; nothing is read, decoded,
+checked or sent.
 """
 
 import asyncio
@@ -19,13 +20,12 @@ from typing import Any, Final
 
 import uvloop
 
-from benchmarks.calls import ID_LENGTH, QUERY
+from benchmarks.calls import new_prefix, numbered
 from benchmarks.commit import opened
 from benchmarks.rounds import WARM_UP_S
 from dragoman.backends.sqlite import codec, schema
 from dragoman.backends.sqlite.connection import Connection, connect, number, prepare
 from dragoman.backends.sqlite.sql import SQL
-from dragoman.model.content import Data, Message, Role
 
 BATCH: Final = 256  # as in the hub's writer
 LOG_PAGES: Final = 4096  # 16 MiB, where the hub's checkpoints begin, too
@@ -43,10 +43,10 @@ class Inserts:
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         now = datetime.now(UTC)
-        said = Message(id="m" * 38, role=Role.USER, parts=(Data(value={"echo": "@" * ID_LENGTH, "query": QUERY}),))
-        task = opened("a2a_call_" + "0" * 32, now, said)
+        task = opened("a2a_call_" + "0" * 32, now, "0" * 32)
         self._doc, self._event = codec.pack(task), codec.pack_event(codec.first_event(task))
         self._at = codec.to_micros(now)
+        self._prefix = new_prefix().removeprefix("trace_")
         self._last = 0
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -95,7 +95,7 @@ class Inserts:
                 1,
                 doc,
                 *found,
-                _trace(place),
+                numbered(self._prefix, place),
                 *_UNDER,
                 1,
             )
@@ -116,11 +116,6 @@ def _settle(batch: Sequence[Waiting]) -> None:
 def _fail(batch: Sequence[Waiting], error: Exception) -> None:
     for _, written in batch:
         written.set_exception(error)
-
-
-def _trace(place: int) -> str:
-    """A trace's id in no order, as those of calls are."""
-    return f"{place * 0x9E3779B97F4A7C15 % (1 << 64):032x}"
 
 
 async def load(file: Path, producers: int, seconds: float) -> dict[str, Any]:

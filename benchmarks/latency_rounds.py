@@ -4,7 +4,7 @@ import statistics
 import time
 from typing import NamedTuple
 
-from benchmarks.calls import Call, new_prefix
+from benchmarks.calls import Call, new_prefix, numbered
 from benchmarks.http import Connection
 from benchmarks.ledger import Answers
 from benchmarks.place import Void
@@ -28,7 +28,7 @@ def follow(call: Call, seconds: float) -> Latency:
     with Connection(call.endpoint) as connection:
         ends = time.perf_counter() + seconds
         while (began := time.perf_counter()) < ends or number < 100:
-            id_ = f"{prefix}{number:016x}"
+            id_ = numbered(prefix, number)
             request = call.with_id(id_)
             began = time.perf_counter()
             reply = connection.exchange(request)

@@ -1,6 +1,6 @@
 """The exact check: many requests at once, and on each connection the answer to the request that was sent on it."""
 
-from benchmarks.calls import Call, new_prefix
+from benchmarks.calls import Call, new_prefix, numbered
 from benchmarks.http import Connection
 from benchmarks.ledger import Answers
 from benchmarks.place import Void
@@ -16,7 +16,7 @@ def check_pairs(call: Call) -> Answers:
     connections = [Connection(call.endpoint) for _ in range(CONNECTIONS)]
     try:
         for turn in range(TURNS):
-            ids = [f"{prefix}{turn * CONNECTIONS + place:016x}" for place in range(CONNECTIONS)]
+            ids = [numbered(prefix, turn * CONNECTIONS + place) for place in range(CONNECTIONS)]
             for connection, id_ in zip(connections, ids, strict=True):
                 connection.send(call.with_id(id_))
             for connection, id_ in zip(connections, ids, strict=True):

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from benchmarks.calls import PLACEHOLDER, Call, new_prefix
+from benchmarks.calls import PLACEHOLDER, SPREAD, Call, new_prefix
 from benchmarks.place import LOAD_CORE, Void
 from benchmarks.processes import confine
 
@@ -23,7 +23,7 @@ local threads = {}
 function setup(thread) threads[#threads + 1] = thread end
 function request()
   number = number + 1
-  local id = prefix .. string.format("%016x", number)
+  local id = prefix .. string.format("%08x%08x", number * @spread % 4294967296, number)
   sent[id] = true
   return table.concat(pieces, id)
 end
@@ -121,6 +121,7 @@ def _script(call: Call, names: Path) -> str:
         "@ids": ",".join(_lua(_pattern(each)) for each in call.wanted.ids),
         "@texts": ",".join(_lua(_pattern(each)) for each in call.wanted.texts),
         "@prefix": _lua(new_prefix()),
+        "@spread": str(SPREAD),
         "@call_id": _lua(_pattern(call.wanted.call_id)) if call.wanted.call_id else "nil",
         "@names": _lua(str(names)),
         "@status": str(call.wanted.status),
