@@ -180,6 +180,7 @@ class _KillRun:
             in_flight = client.in_flight + client.broken_off
         self._report.in_flight.append(in_flight)
         await asyncio.to_thread(self._hub.kill)
+        await asyncio.to_thread(self._agents.read_all)  # Else what this life asked counts for the next.
         client.start_anew()
 
     async def _check_so_far(self, load: Load, client: Client) -> None:

@@ -20,6 +20,7 @@ from tests.support.tiny_http import Connection, Request, listen, process
 
 QUICK: Final = "agt_quick"
 SLOW: Final = "agt_slow"
+TURNS: Final = 3  # of an agent's loop: a connection is taken, its request is read, and both are over
 DELAYS_S: Final = {"/quick": (0.0, 0.005), "/slow": (0.15, 0.4)}
 
 
@@ -78,6 +79,11 @@ class KillAgents:
     def cards(self) -> list[dict[str, Any]]:
         """The cards of both agents."""
         return [self._card(QUICK, "/quick"), self._card(SLOW, "/slow")]
+
+    def read_all(self) -> None:
+        """Returns when they have read whatever was sent to them before."""
+        for _ in range(TURNS):
+            self._told("/")
 
     def asked(self) -> list[Asked]:
         """Every request they got so far."""
