@@ -26,6 +26,7 @@ from benchmarks.rounds import WARM_UP_S
 from dragoman.backends.sqlite import codec, schema
 from dragoman.backends.sqlite.connection import Connection, connect, number, prepare
 from dragoman.backends.sqlite.sql import SQL
+from dragoman.backends.sqlite.traced import TracedCalls
 
 BATCH: Final = 256  # as in the hub's writer
 LOG_PAGES: Final = 4096  # 16 MiB, where the hub's checkpoints begin, too
@@ -40,6 +41,7 @@ class Inserts:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._traced = TracedCalls(connection)
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         now = datetime.now(UTC)
@@ -105,7 +107,10 @@ class Inserts:
         connection.executemany(SQL["add_event"], [(place << codec.SEQ_BITS | 1, event) for place in numbers])
         jobs = [(place, place, "call", 0.0, None, b"", None, None) for place in numbers]
         connection.executemany(SQL["add_job"], jobs)
+        traced = [(place, numbered(self._prefix, place)) for place in numbers]
+        self._traced.write(connection, traced, ())
         connection.execute("COMMIT")
+        self._traced.committed(traced, ())
 
 
 def _settle(batch: Sequence[Waiting]) -> None:

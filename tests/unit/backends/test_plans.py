@@ -24,6 +24,7 @@ ALLOWED: Final[dict[str, dict[str, str]]] = {
         "SCAN agent_index VIRTUAL TABLE INDEX 0:M2><": "the index's own look-up, at most 1,001 rows",
         "SCAN (subquery-1)": "the rows just found",
     },
+    "tasks_of_trace": {"SCAN at": "the runs of the index, one for 2,048 calls"},
     "tasks_begun_so": {"SCAN (subquery-1)": "the rows just found, at most 10,000"},
     "calls_in_context": {"SCAN (subquery-1)": "the rows just found, as many as a conversation may have"},
     "usage_by": {

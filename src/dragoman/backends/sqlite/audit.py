@@ -118,7 +118,7 @@ class Reckoned(msgspec.Struct, frozen=True):
 class Noted:
     """What one commit adds to the audit. Its calls are covered by row `n`, if it writes any; its acts follow."""
 
-    __slots__ = ("_changed", "acts", "base", "covers", "link", "n", "open", "stored")
+    __slots__ = ("_changed", "acts", "base", "covers", "link", "n", "open", "removed", "stored", "traced")
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -128,6 +128,8 @@ class Noted:
         self.stored: dict[str, int] = {}  # by how much the calls of each tenant grow, in bytes
         self.open: dict[str, int] = {}  # by how many its open calls
         self.base: Base | None = None  # where the chain begins from now on
+        self.traced: list[tuple[int, str]] = []  # calls that it wrote first, and their traces
+        self.removed: list[int] = []  # calls that it removed
         self._changed: dict[int, Reckoned] = {}
 
     def wrote(self, number_: int, digest: bytes, tenant: str, size: int) -> None:

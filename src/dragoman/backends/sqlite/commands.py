@@ -190,6 +190,7 @@ def _write_openings(connection: Connection, fresh: Sequence[Held], now: Callable
         made = audit.grown(head, found_by, audit.summed(doc, audit.after_events(audit.NOTHING, (event,))))
         noted.wrote(held.number, made.digest, task.tenant, len(doc) + len(event[1]))
         noted.opened(task.tenant, 1)
+        noted.traced.append((held.number, task.trace.trace_id))
         tasks.append((*head, doc, *found_by, made.digest, made.sums, noted.n))
     connection.executemany(_ADD_TASK, tasks)
     connection.executemany(_ADD_EVENT, events)
@@ -202,7 +203,7 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
     rows: list[tuple[Value, ...]] = []
     fresh: list[Held] = []
     jobs: list[tuple[Value, ...]] = []
-    covers, stored, n = noted.covers, noted.stored, noted.n
+    covers, stored, traced, n = noted.covers, noted.stored, noted.traced, noted.n
     room = bytearray()
     size = 0
     for command in quick:
@@ -221,6 +222,7 @@ def _write_quick(connection: Connection, quick: Sequence[Grow], now: Callable[[]
         digest = covers[number] = audit.digest_of(row, room)
         stored[task.tenant] = stored.get(task.tenant, 0) + len(log)
         rows.append((*row, digest, n))
+        traced.append((number, task.trace.trace_id))
         if opening.once is not None or opening.alias is not None:
             fresh.append(held)
         if growth.once is not None:

@@ -20,6 +20,7 @@ from dragoman.backends.sqlite.lookups import Lookups
 from dragoman.backends.sqlite.readers import Readers
 from dragoman.backends.sqlite.seen import SeenIds
 from dragoman.backends.sqlite.space import Disk, Space
+from dragoman.backends.sqlite.traced import TracedCalls
 from dragoman.backends.sqlite.writer import Writer
 from dragoman.ports.audit import Act
 from dragoman.ports.retention import Inspected
@@ -43,6 +44,7 @@ class StoreFile:
         "lookups",
         "seen",
         "space",
+        "traced",
         "writer",
     )
 
@@ -93,8 +95,19 @@ class StoreFile:
         self.lookups = Lookups(self._readers.ask, steady)
         self.seen = SeenIds(self._readers.ask, steady)
         self.log_bytes = self._checkpoints.log_bytes
+        self.traced = TracedCalls(self.connection)
         self.writer = Writer(
-            self.connection, self._checkpoints, now, steady, settle, held, taken, self.space, figures, inline=inline
+            self.connection,
+            self._checkpoints,
+            now,
+            steady,
+            settle,
+            held,
+            taken,
+            self.space,
+            figures,
+            self.traced,
+            inline=inline,
         )
 
     async def write(self, run: Callable[[Connection], T], act: Callable[[T], Act | None] | None = None) -> T:

@@ -6,7 +6,7 @@ are read, not their tasks. Those of one trace, or whose ids begin alike, are few
 
 import heapq
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -28,9 +28,11 @@ FEW: Final = 1000
 EXAMINED: Final = 10_000  # ids that begin alike, whosever they are
 _END_OF_TIME: Final = 2**62
 _LAST_CHARACTER: Final = "\U0010ffff"
+_BESIDE: Final = SQL["task_of_trace"]
 
 Params = dict[str, Value]
 Key = tuple[int, int]  # state_at, number
+Unwritten = Callable[[str], Sequence[int]]
 
 
 class _Position(msgspec.Struct, frozen=True):
@@ -39,16 +41,21 @@ class _Position(msgspec.Struct, frozen=True):
     of: int  # which filters it belongs to
 
 
-def list_tasks(connection: Connection, scope: Scope, query: ListTasks) -> TaskList:
-    """One page, all of it from one commit. Raises BadParams for a cursor that is malformed or of other filters."""
+def list_tasks(connection: Connection, scope: Scope, query: ListTasks, unwritten: Unwritten) -> TaskList:
+    """One page, all of it from one commit. Raises BadParams for a cursor that is malformed or of other filters.
+
+    `unwritten`: the calls of a trace that the index does not have yet.
+    """
     position = _position(scope, query)
+    # Before the first look into the file: what is written meanwhile is then found there, too, and never in neither.
+    beside = [] if query.trace_id is None else sorted(unwritten(query.trace_id), reverse=True)[:FEW]
     connection.execute("BEGIN")
     try:
         limit = min(max(query.limit, 1), MAX_PAGE)
-        keys = list(islice(_keys(connection, scope, query, position), limit + 1))
+        keys = list(islice(_keys(connection, scope, query, beside, position), limit + 1))
         found = (task_numbered(connection, number) for _, number in keys[:limit])
         page = tuple(task for task in found if task is not None)
-        everything = _keys(connection, scope, query, (_END_OF_TIME, _END_OF_TIME))
+        everything = _keys(connection, scope, query, beside, (_END_OF_TIME, _END_OF_TIME))
         total = sum(1 for _ in islice(everything, TOTAL))
     finally:
         connection.execute("COMMIT")
@@ -74,7 +81,7 @@ def _mark(scope: Scope, query: ListTasks) -> int:
     return zlib.crc32(msgspec.msgpack.encode((scope, filters)))
 
 
-def _keys(connection: Connection, scope: Scope, query: ListTasks, before: Key) -> Iterator[Key]:
+def _keys(connection: Connection, scope: Scope, query: ListTasks, beside: Sequence[int], before: Key) -> Iterator[Key]:
     if query.caller is not None and scope.principal not in (None, query.caller):
         return iter(())
     caller = query.caller or scope.principal
@@ -90,7 +97,7 @@ def _keys(connection: Connection, scope: Scope, query: ListTasks, before: Key) -
         "since": 0 if query.after is None else codec.to_micros(query.after),
     }
     if query.trace_id is not None or query.prefix is not None:
-        return _few(connection, query, params, before)
+        return _few(connection, query, params, beside, before)
     if query.context_id is not None:
         return _walk(connection, "tasks_of_context", params, before)
     name = "tasks_of_caller" if state in (None, codec.COMPLETED) else "tasks_not_completed"
@@ -100,7 +107,7 @@ def _keys(connection: Connection, scope: Scope, query: ListTasks, before: Key) -
     return heapq.merge(*walks, reverse=True)
 
 
-def _few(connection: Connection, query: ListTasks, params: Params, before: Key) -> Iterator[Key]:
+def _few(connection: Connection, query: ListTasks, params: Params, beside: Sequence[int], before: Key) -> Iterator[Key]:
     prefix = query.prefix
     few: Params = {
         **params,
@@ -109,11 +116,13 @@ def _few(connection: Connection, query: ListTasks, params: Params, before: Key) 
         "limit": FEW,
     }
     if query.trace_id is not None:
-        found = connection.execute(SQL["tasks_of_trace"], {**few, "trace": query.trace_id})
+        few["trace"] = query.trace_id
+        rows = [row for each in beside for row in connection.execute(_BESIDE, {**few, "number": each}).fetchall()]
+        rows += connection.execute(SQL["tasks_of_trace"], few).fetchall()
     else:
-        found = connection.execute(SQL["tasks_begun_so"], {**few, "examined": EXAMINED})
-    keys = msgspec.convert(found.fetchall(), list[Key])
-    return iter(sorted((key for key in keys if key < before), reverse=True))
+        rows = connection.execute(SQL["tasks_begun_so"], {**few, "examined": EXAMINED}).fetchall()
+    keys = set(msgspec.convert(rows, list[Key]))
+    return iter(sorted((key for key in keys if key < before), reverse=True)[:FEW])
 
 
 def _walk(connection: Connection, name: str, params: Params, before: Key) -> Iterator[Key]:

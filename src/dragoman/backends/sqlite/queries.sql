@@ -108,14 +108,43 @@ WHERE tenant = :tenant AND context = :context AND state_at <= :at AND state_at >
 ORDER BY state_at DESC, number DESC LIMIT :limit;
 
 -- name: tasks_of_trace
--- The newest of one trace, in no order that a list has.
-SELECT state_at, number FROM task
-WHERE trace = :trace AND trace <> '' AND tenant = :tenant AND state_at >= :since
+-- The newest of one trace that the runs of the index have, run by run.
+WITH RECURSIVE at (run) AS (
+  SELECT max(run) FROM traced UNION ALL SELECT run - 1 FROM at WHERE run > (SELECT min(run) FROM traced))
+SELECT task.state_at, task.number FROM at
+CROSS JOIN traced ON traced.run = at.run AND traced.trace = :trace
+CROSS JOIN task ON task.number = traced.number
+WHERE tenant = :tenant AND state_at >= :since
   AND (:caller IS NULL OR caller = :caller) AND (:context IS NULL OR context = :context)
   AND (:state IS NULL OR state = :state) AND (:agent IS NULL OR agent = :agent)
   AND (:skill IS NULL OR skill = :skill) AND (:dialect IS NULL OR dialect = :dialect)
   AND (:prefix IS NULL OR (id >= :prefix AND id < :beyond))
-ORDER BY number DESC LIMIT :limit;
+LIMIT :limit;
+
+-- name: task_of_trace
+-- The same for one call that no run has yet.
+SELECT state_at, number FROM task
+WHERE number = :number AND trace = :trace AND tenant = :tenant AND state_at >= :since
+  AND (:caller IS NULL OR caller = :caller) AND (:context IS NULL OR context = :context)
+  AND (:state IS NULL OR state = :state) AND (:agent IS NULL OR agent = :agent)
+  AND (:skill IS NULL OR skill = :skill) AND (:dialect IS NULL OR dialect = :dialect)
+  AND (:prefix IS NULL OR (id >= :prefix AND id < :beyond));
+
+-- name: add_traced
+-- A call in the index by trace.
+INSERT OR IGNORE INTO traced (run, trace, number) VALUES (?1, ?2, ?3);
+
+-- name: last_run
+-- The last run of that index which is written.
+SELECT max(run) FROM traced;
+
+-- name: untraced_calls
+-- Calls from a number on, whose runs are not written.
+SELECT number, trace FROM task WHERE number >= ?1 AND trace <> '' ORDER BY number;
+
+-- name: remove_traced
+-- A call that is about to be removed is found by its trace no longer.
+DELETE FROM traced WHERE run = ?1 >> 11 AND trace = (SELECT trace FROM task WHERE number = ?1) AND number = ?1;
 
 -- name: tasks_begun_so
 -- Tasks whose ids begin so, among the last of all that do.

@@ -68,6 +68,7 @@ def expire_calls(
         size = step.take(call) if old else None
         if size is not None:
             noted.wrote(call.number, NOTHING, call.tenant, -size if counted(call.number) else 0)
+            noted.removed.append(call.number)
         if step.rows >= AT_ONCE or monotonic() - began > LONGEST_S:
             break
     step.remove([call.number for call in calls[:looked_at]], noted.n)
@@ -110,8 +111,9 @@ class _Step:
         if not self.taken:
             return
         run = self._connection.executemany
-        ids = [(call.id,) for call in self.taken]
-        run(_REMOVE, [(call.number,) for call in self.taken])
+        ids, numbers = [(call.id,) for call in self.taken], [(call.number,) for call in self.taken]
+        run(SQL["remove_traced"], numbers)
+        run(_REMOVE, numbers)
         run(SQL["remove_aliases"], ids)
         run(SQL["drop_comment"], ids)
         run(SQL["remove_old_rating"], [(call.id, COUNTED - 1) for call in self.taken])

@@ -23,6 +23,7 @@ from dragoman.backends.sqlite.commands import Command, carry_out
 from dragoman.backends.sqlite.connection import Connection
 from dragoman.backends.sqlite.lane_figures import UPKEEP, LaneFigures
 from dragoman.backends.sqlite.space import Space, is_full, no_room
+from dragoman.backends.sqlite.traced import TracedCalls
 from dragoman.model.errors import Overloaded
 
 QUEUE: Final = 10_000
@@ -56,6 +57,7 @@ class Writer:
         "_steady",
         "_taken",
         "_thread",
+        "_traced",
         "submitted",
     )
 
@@ -70,12 +72,14 @@ class Writer:
         taken: Callable[[Noted], None],
         space: Space,
         figures: LaneFigures,
+        traced: TracedCalls,
         *,
         inline: bool,
     ) -> None:
         self.submitted = 0  # commands that were ever taken
         self._space = space
         self._figures = figures
+        self._traced = traced
         self._link: Link | None = audit.last(connection)  # where the audit stands; not known after a failure
         self._taken = taken  # told what a commit took or gave back
         self._connection = connection
@@ -187,6 +191,7 @@ class Writer:
             connection.execute("BEGIN IMMEDIATE")
             noted = Noted(self._link or audit.last(connection))
             size = carry_out(connection, batch, self._steady, noted) + noted.write(connection, self._now)
+            size += self._traced.write(connection, noted.traced, noted.removed)
             connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - whatever it was belongs to the command that caused it
             known, self._link = self._link, None
@@ -203,6 +208,7 @@ class Writer:
             self._figures.failed(error)
             return 0
         self._link = noted.link
+        self._traced.committed(noted.traced, noted.removed)
         self._taken(noted)
         return size
 
