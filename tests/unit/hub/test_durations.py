@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.backends.local.bus import LocalBus
 from dragoman.backends.sqlite import SqliteStore
-from dragoman.hub.durations import LAST, MOST_SKILLS, WRITTEN_S, Estimates
+from dragoman.hub.durations import ENOUGH, LAST, MOST_SKILLS, WRITTEN_S, Estimates
 from dragoman.model.ended import ended_call
 from dragoman.model.operations import Step
 from dragoman.model.states import TaskState
@@ -38,6 +38,7 @@ class Life:
     """Estimates from one start of a hub to its end, on a real store."""
 
     def __init__(self, folder: Path, most_skills: int) -> None:
+        self.caught_up = 0  # how often the calls that have ended were asked for
         self.clock = ManualClock()
         self.store = SqliteStore(folder / "hub.db", clock=self.clock, bus=LocalBus())
         self.estimates = Estimates(
@@ -45,9 +46,13 @@ class Life:
             clock=self.clock,
             spawn=self.spawn,
             unknown_s=UNKNOWN_MS / 1000,
+            catch_up=self.catch_up,
             most_skills=most_skills,
         )
         self.spawned: list[asyncio.Task[None]] = []
+
+    def catch_up(self) -> None:
+        self.caught_up += 1
 
     def ended(self, task: Task) -> None:
         self.estimates.ended([ended_call(task)])
@@ -85,6 +90,23 @@ def test_the_median_of_the_last_hundred_completed_calls_is_told(tmp_path: Path) 
             for _ in range(LAST):
                 now.ended(took(700))
             assert await now.estimate_ms(NEXT) == 700
+
+    run(scenario())
+
+
+def test_where_many_calls_are_known_the_last_ones_are_not_asked_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with life(tmp_path) as now:
+            for _ in range(ENOUGH - 1):
+                now.ended(took(10))
+            assert await now.estimate_ms(NEXT) == 10
+            assert now.caught_up == 1
+            now.ended(took(10))
+            assert await now.estimate_ms(NEXT) == 10
+            assert now.caught_up == 1
+            for _ in range(LAST):
+                now.ended(took(30))
+            assert await now.estimate_ms(NEXT) == 30, "what is kept is forgotten with the next call that ends"
 
     run(scenario())
 
