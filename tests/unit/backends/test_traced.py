@@ -149,7 +149,6 @@ def test_what_is_written_is_kept_in_memory_no_longer() -> None:
         last = AWAITED * RUN + 1
         assert traced.unwritten(spread(1)) == []
         assert [traced.unwritten(spread(number)) for number in (RUN, last)] == [[RUN], [last]]
-        assert TracedCalls(connection).unwritten(spread(RUN)) == []  # There are no calls to read it from.
 
 
 def test_calls_of_before_are_in_the_index(tmp_path: Path, clock: ManualClock, store: Running, path: Path) -> None:

@@ -96,6 +96,7 @@ class StoreFile:
         self.seen = SeenIds(self._readers.ask, steady)
         self.log_bytes = self._checkpoints.log_bytes
         self.traced = TracedCalls(self.connection)
+        self.traced.read(self._readers.ask)
         self.writer = Writer(
             self.connection,
             self._checkpoints,

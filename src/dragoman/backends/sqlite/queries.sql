@@ -139,8 +139,8 @@ INSERT OR IGNORE INTO traced (run, trace, number) VALUES (?1, ?2, ?3);
 SELECT max(run) FROM traced;
 
 -- name: untraced_calls
--- Calls from a number on, whose runs are not written.
-SELECT number, trace FROM task WHERE number >= ?1 AND trace <> '' ORDER BY number;
+-- Calls from one number to another, whose runs are not written.
+SELECT number, trace FROM task WHERE number >= ?1 AND number <= ?2 AND trace <> '' ORDER BY number;
 
 -- name: remove_traced
 -- A call that is about to be removed is found by its trace no longer.

@@ -253,8 +253,10 @@ class SqliteStore(AgentShelf, KeyShelf, RecordShelf):
     async def list_tasks(self, scope: Scope, query: ListTasks) -> TaskList:
         """A page of the scope's tasks; those that are held are written first, so that none is missing."""
         await self._write_held(scope)
-        unwritten = self._file.traced.unwritten
-        return await self._file.read(lambda connection: listing.list_tasks(connection, scope, query, unwritten))
+        traced = self._file.traced
+        if query.trace_id is not None:
+            await traced.wait()
+        return await self._file.read(lambda connection: listing.list_tasks(connection, scope, query, traced.unwritten))
 
     async def calls_in(
         self, tenant: str, context_id: str, *, caller: str | None, since: datetime | None, most: int
