@@ -287,6 +287,7 @@ WARNINGS: Final = frozenset(
         "an agent is unreachable",
         "an agent was looked at in vain: %s",
         "an agent's account of its usage makes no sense",
+        "calls could not be read: some are not found by their trace",
         "no ballast could be set aside",
         "no usable keys of the issuer %s at %s",
         "spans are not taken",
