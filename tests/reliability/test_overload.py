@@ -39,7 +39,7 @@ POLLS_PER_S = 20.0
 ACCEPTED = 10
 LATE_S = 1.8  # how long the agent takes for those: they end in the middle of it
 GOODPUT = 0.8
-REFUSED_MS = 50.0  # or, where the machine itself is slow, half of what calls take that are taken
+REFUSED_MS = 50.0
 
 
 @contextmanager
@@ -96,7 +96,9 @@ def _gives_way(
     assert goodput >= GOODPUT, f"goodput {goodput:.0%}"
     assert told == "degraded"
     assert calls.refused >= (TIMES - 1.5) * per_s * overload_s, "it was never asked for too much: that proves nothing"
-    assert refused_ms < max(REFUSED_MS, calls.p(99) / 2)
+    # The short form holds it against what calls take, as machines may be slow; the long one against the number alone.
+    slow_ms = 0.0 if overload_s == FULL_OVERLOAD_S else calls.p(99) / 2
+    assert refused_ms < max(REFUSED_MS, slow_ms)
     assert set(calls.retry_after_s) == {1, 2, 3, 4, 5}
     assert not calls.failed and not polls.failed and not polls.refused, (calls.faults, polls.faults)
     # It recovers by itself, and nothing that was accepted is lost.

@@ -4,9 +4,9 @@
     a call that comes later than that ───────────────────────────────► its run, at once
     found ◄── memory, then the file's runs, the newest first
 
-Trace ids come in no order. In an index that every call is put into by itself each has a page of its own changed, which
-costs as much as the call's row; in a run that is written at once a hundred share one. What was in memory is read from
-the calls again after the start, beside everything else: until then no run is written, and look-ups wait.
+Trace ids come in no order. In an index that every call is put into by itself each has a page of its own changed; in a
+run that is written at once many share one. What was in memory is read from the calls again after the start, beside
+everything else: until then no run is written, and look-ups wait.
 """
 
 import asyncio
