@@ -1,4 +1,5 @@
-"""Requests of one turn of the loop leave at its end, in their order; not to who has closed meanwhile."""
+"""Requests of one turn of the loop leave at its end, in their order, or at once where one is alone; not to who has closed
+meanwhile."""
 
 import asyncio
 
@@ -32,8 +33,32 @@ def test_what_is_asked_in_one_turn_leaves_when_it_is_over(run: Run) -> None:
         await asyncio.sleep(0)
         assert written == [("one", b"first"), ("two", b"second")]
         together.write(one, b"third")
+        assert written[2:] == []
         await asyncio.sleep(0)
         assert written[2:] == [("one", b"third")]
+
+    run(scenario())
+
+
+def test_after_a_turn_with_one_request_the_first_of_the_next_does_not_wait(run: Run) -> None:
+    async def scenario() -> None:
+        written: list[tuple[str, bytes]] = []
+        together, one, two = Together(), Recorder("one", written), Recorder("two", written)
+        for turn in range(3):
+            together.write(one, b"alone")
+            assert len(written) == turn + (turn > 0)
+            await asyncio.sleep(0)
+            assert written == [("one", b"alone")] * (turn + 1)
+        together.write(one, b"first")
+        together.write(two, b"second")
+        assert written[3:] == [("one", b"first")]
+        await asyncio.sleep(0)
+        assert written[4:] == [("two", b"second")]
+        # That turn had two, whoever left first: now the first waits for the others again.
+        together.write(two, b"third")
+        assert written[5:] == []
+        await asyncio.sleep(0)
+        assert written[5:] == [("two", b"third")]
 
     run(scenario())
 
