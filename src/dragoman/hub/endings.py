@@ -46,7 +46,7 @@ class Endings:
         self._ended: list[Task] = []
         self._uncounted: list[Task] = []
         self._timer: Timer | None = None
-        self.listen(noted=lambda _: None, told=lambda _: None, counted=lambda _: None, carried={})
+        self.listen(noted=lambda _: None, told=lambda _: None, counted=lambda _: None, carried=dict)
 
     def listen(
         self,
@@ -54,11 +54,11 @@ class Endings:
         noted: Callable[[Task], None],
         told: Callable[[Sequence[Ended]], None],
         counted: Callable[[Alike], None],
-        carried: dict[str, Carried],
+        carried: Callable[[], dict[str, Carried]],
     ) -> None:
         """Have each call `noted`, and later all `told` in their order and `counted` by what they are alike in.
 
-        How a call was carried is taken out of `carried`, by its id.
+        How a call was carried is taken out of what `carried` gives, by its id.
         """
         self._noted = noted
         self._told = told
@@ -106,7 +106,7 @@ class Endings:
 
     def _count(self) -> None:
         tasks, self._uncounted = self._uncounted, []
-        take = self._carried.pop
+        take = self._carried().pop
         ended = [ended_call(task, take(task.id, None)) for task in tasks]
         for many in alike(ended):
             try:

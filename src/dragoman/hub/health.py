@@ -17,7 +17,6 @@ from dragoman.hub.carry import Spawn
 from dragoman.hub.figures import Figures
 from dragoman.model.agent import Agent, AgentStatus, Via
 from dragoman.model.call import AdmittedCall
-from dragoman.ports.attempts import AttemptOutcome
 from dragoman.ports.clock import Clock
 from dragoman.ports.store import Store
 
@@ -30,7 +29,6 @@ AT_ONCE: Final = 250  # checks under way
 MOST_TROUBLED: Final = 10_000  # remembered; of others each failure is the first
 SOONEST: Final = 6  # a check is brought forward to this part of the interval after the one before
 _CHECKED: Final = frozenset({AgentStatus.ACTIVE, AgentStatus.UNREACHABLE})
-_UNREACHABLE: Final = AttemptOutcome.UNREACHABLE
 
 Problem = Callable[[Agent, str], Awaitable[str | None]]  # why an agent does not answer at a URL; None: it does
 Key = tuple[str, str]  # tenant, agent
@@ -92,9 +90,9 @@ class Health:
         """The agents that do not answer, by their ids."""
         return [agent_id for (_, agent_id), each in self._troubled.items() if each.failures >= IN_A_ROW]
 
-    def attempted(self, call: AdmittedCall, outcome: AttemptOutcome) -> None:
-        """A call was sent: if its agent could not be reached, see soon whether it is there at all."""
-        if outcome is not _UNREACHABLE or not self._every_s or url_of(call.agent) is None:
+    def unreached(self, call: AdmittedCall) -> None:
+        """A call's agent could not be reached: see soon whether it is there at all."""
+        if not self._every_s or url_of(call.agent) is None:
             return
         tenant, agent_id = call.agent.tenant, call.agent.id
         troubled = self._trouble((tenant, agent_id))

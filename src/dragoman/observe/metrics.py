@@ -1,5 +1,7 @@
 """The metrics of one process: told of calls that have ended, of each attempt, request and refusal.
 
+An attempt is only noted, for its caller still waits; it is counted with the others before somebody looks.
+
 Every label's value comes from the hub's own tables: what a request says is looked up there, or counted as `other`.
 Nothing is made into text here: `scrape.py` reads the cells when somebody asks.
 """
@@ -38,6 +40,7 @@ from dragoman.ports.clock import Clock
 SKILLS: Final = 2.5  # so many times as many skills as targets have a place,
 CALLS: Final = 10  # and so many combinations of caller, target and skill
 MOST_CARRIED: Final = 20_000
+MOST_NOTED: Final = 1000  # attempts that are noted; with so many they are counted at once
 MOST_TOKENS: Final = 10**9
 MOST_USD: Final = 10**4
 
@@ -96,7 +99,8 @@ class Metrics:
         self._linking: frozenset[str] = frozenset()  # dialects whose callers get files by link
         self._first_events = Histograms(names.FIRST_EVENT, bounded)
         self._overhead: dict[tuple[str, str], Histogram] = {}
-        self.carried: Final[dict[str, Carried]] = {}  # calls that have not ended
+        self._carried: dict[str, Carried] = {}  # calls that have not ended
+        self._noted: list[tuple[str, AttemptOutcome, bool, str, str, float]] = []  # attempts that are not counted yet
 
     # -- what happens
 
@@ -123,22 +127,34 @@ class Metrics:
 
     def attempted(self, call: AdmittedCall, outcome: AttemptOutcome, took_s: float, will_retry: bool) -> None:
         """One attempt of a call is over."""
-        now, dialect = self._clock.monotonic(), call.endpoint.dialect
-        told_apart = (call.agent.card.id, outcome)
-        self._attempts.add(told_apart, now)
-        if will_retry:
-            self._retries.add(told_apart, now)
+        dialect = call.endpoint.dialect
+        self._noted.append((call.agent.card.id, outcome, will_retry, call.task.id, dialect, took_s))
         said, sent = call.operation.message, call.message
         if sent is not said and outcome is _ANSWERED:
             for facet in changed(said.parts, sent.parts):
-                self._losses.add((dialect, facet), now)
-        carried = self.carried.get(call.task.id)
-        if carried is None:
-            self._carry(call.task.id, Carried(dialect, 1, took_s))
-        else:
-            carried.dialect = dialect
-            carried.attempts += 1
-            carried.took_s += took_s
+                self._losses.add((dialect, facet), self._clock.monotonic())
+        if len(self._noted) >= MOST_NOTED:
+            self._count_attempts()
+
+    def carried(self) -> dict[str, Carried]:
+        """How calls were carried that have not ended, by their ids."""
+        self._count_attempts()
+        return self._carried
+
+    def _count_attempts(self) -> None:
+        noted, self._noted = self._noted, []
+        now = self._clock.monotonic()
+        for target, outcome, will_retry, task_id, dialect, took_s in noted:
+            self._attempts.add((target, outcome), now)
+            if will_retry:
+                self._retries.add((target, outcome), now)
+            carried = self._carried.get(task_id)
+            if carried is None:
+                self._carry(task_id, Carried(dialect, 1, took_s))
+            else:
+                carried.dialect = dialect
+                carried.attempts += 1
+                carried.took_s += took_s
 
     def spoke(self, call: AdmittedCall, after_s: float) -> None:
         """A target that streams has said the first piece of its answer, so long after it was sent the call."""
@@ -146,7 +162,7 @@ class Metrics:
 
     def waited(self, task_id: str, waited_ms: int) -> None:
         """A call has waited for its turn."""
-        carried = self.carried.get(task_id)
+        carried = self._carried.get(task_id)
         if carried is None:
             self._carry(task_id, Carried(waited_ms=waited_ms))
         else:
@@ -188,6 +204,7 @@ class Metrics:
 
     def counters(self) -> tuple[Counters, ...]:
         """Every metric that only counts."""
+        self._count_attempts()
         return (
             *(self._failures, self._attempts, self._retries, self._tokens, self._cost),
             *(self._refusals, self._auth_failures, self._limited, self._deliveries, self._translations, self._losses),
@@ -258,9 +275,9 @@ class Metrics:
             values.give(value)
 
     def _carry(self, task_id: str, carried: Carried) -> None:
-        if len(self.carried) >= MOST_CARRIED:
-            del self.carried[next(iter(self.carried))]
-        self.carried[task_id] = carried
+        if len(self._carried) >= MOST_CARRIED:
+            del self._carried[next(iter(self._carried))]
+        self._carried[task_id] = carried
 
     def _failed(self, alike: Alike, now: float) -> None:
         for each in alike:

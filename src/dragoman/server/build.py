@@ -165,7 +165,8 @@ async def build(
         clock=clock,
         opens=settings.calls.breakers,
         p95_ms=lambda tenant, agent_id, skill: estimates.p95_ms(tenant, agent_id, skill),
-        listeners=(metrics.attempted, lambda call, outcome, _took_s, _again: health_checks.attempted(call, outcome)),
+        listeners=(metrics.attempted,),
+        unreached=lambda call: health_checks.unreached(call),
         aside=lambda call, seconds: flow.gate.aside(call, seconds),
     )
     courier = HttpCourier(

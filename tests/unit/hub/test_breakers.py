@@ -27,10 +27,12 @@ class Watch:
     def __init__(self, p95_ms: int | None = None) -> None:
         self.clock = ManualClock()
         self.told: list[tuple[AttemptOutcome, bool]] = []
+        self.unreached: list[AdmittedCall] = []
         self.breakers = Breakers(
             clock=self.clock,
             p95_ms=lambda tenant, agent_id, skill: p95_ms,
             listeners=[lambda call, outcome, took_s, will_retry: self.told.append((outcome, will_retry))],
+            unreached=self.unreached.append,
         )
         self.agent = new_agent(self.clock, "agt_dead", skills=["echo"])
 
@@ -111,6 +113,14 @@ def test_the_absence_of_an_agent_that_connects_is_no_failure_but_its_silence_is(
 
 
 @pytest.mark.req("P-33")
+@pytest.mark.parametrize("outcome", AttemptOutcome)
+def test_who_checks_agents_is_told_of_calls_that_found_no_connection_alone(outcome: AttemptOutcome) -> None:
+    watch = Watch()
+    call = watch.call()
+    watch.ends(outcome, call=call)
+    assert watch.unreached == ([call] if outcome is AttemptOutcome.UNREACHABLE else [])
+
+
 def test_a_refusal_says_why_and_when_to_come_back() -> None:
     watch = Watch()
     watch.ends(AttemptOutcome.UNREACHABLE, 5)

@@ -32,7 +32,7 @@ class Told:
         self.counted: list[list[str]] = []
         self.written: list[str] = []
         self.endings = Endings(clock=self.clock, soon=self.turn.append)
-        self.endings.listen(noted=self.note, told=self.write, counted=self.count, carried=self.carried)
+        self.endings.listen(noted=self.note, told=self.write, counted=self.count, carried=lambda: self.carried)
 
     def ended(self, *names: str, skill: str = "echo") -> None:
         for name in names:
@@ -123,7 +123,7 @@ def test_how_a_call_was_carried_goes_with_it() -> None:
     told.carried["1"] = Carried(dialect="a2a-1.0", attempts=1, took_s=0.02)
     told.carried["2"] = Carried(dialect="a2a-1.0", attempts=1, took_s=5.0)
     found: list[Ended] = []
-    told.endings.listen(noted=told.note, told=found.extend, counted=told.count, carried=told.carried)
+    told.endings.listen(noted=told.note, told=found.extend, counted=told.count, carried=lambda: told.carried)
     told.ended("1", "2", "3")
     told.endings.catch_up()
     assert [each.carried is None for each in found] == [False, False, True]

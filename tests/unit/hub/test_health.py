@@ -17,7 +17,6 @@ from dragoman.model.agent import Agent, AgentStatus, Endpoint, Via
 from dragoman.model.call import AdmittedCall
 from dragoman.model.ended import ended_call
 from dragoman.model.operations import SendTask
-from dragoman.ports.attempts import AttemptOutcome
 from dragoman.ports.store import Registration
 from tests.contracts.manual_clock import ManualClock
 from tests.contracts.samples import new_agent
@@ -179,8 +178,7 @@ def test_a_call_that_cannot_connect_brings_the_check_forward(tmp_path: Path) -> 
         agent = await world.add("one")
         begun = world.clock.monotonic()
         for _ in range(50):
-            world.health.attempted(attempt(agent), AttemptOutcome.UNREACHABLE)
-            world.health.attempted(attempt(agent), AttemptOutcome.ANSWERED)
+            world.health.unreached(attempt(agent))
             await world.pass_time(1)
             if await world.status("one") is AgentStatus.UNREACHABLE:
                 break

@@ -1,5 +1,4 @@
-"""Requests of one turn of the loop leave at its end, in their order, or at once where one is alone; not to who has closed
-meanwhile."""
+"""Requests of one turn of the loop leave at its end in their order, one alone at once; none to who has closed."""
 
 import asyncio
 

@@ -24,7 +24,7 @@ from dragoman.model.task import Task
 from dragoman.observe import names
 from dragoman.observe.cells import IDLE_S, OTHER, Histogram
 from dragoman.observe.exposition import Sample
-from dragoman.observe.metrics import Metrics
+from dragoman.observe.metrics import MOST_NOTED, Metrics
 from dragoman.observe.scrape import Scrape
 from dragoman.ports.attempts import AttemptOutcome
 from tests.contracts.manual_clock import ManualClock
@@ -64,7 +64,7 @@ class Counted:
         self.metrics = Metrics(clock=self.clock, **how)
 
     def ended(self, task: Task) -> None:
-        self.metrics.ended([ended_call(task, self.metrics.carried.pop(task.id, None))])
+        self.metrics.ended([ended_call(task, self.metrics.carried().pop(task.id, None))])
 
     def text(self, *, is_open: bool = False, **more: Any) -> str:
         return run(Scrape(self.metrics, clock=self.clock, **more).text(is_open=is_open)).decode()
@@ -117,7 +117,7 @@ def test_a_call_that_was_sent_again_is_counted_once_and_so_is_each_attempt() -> 
     admitted = admitted_call(task)
     hub.metrics.attempted(admitted, AttemptOutcome.BROKEN, 0.5, will_retry=True)
     hub.metrics.attempted(admitted, AttemptOutcome.ANSWERED, 0.3, will_retry=False)
-    carried = hub.metrics.carried[task.id]
+    carried = hub.metrics.carried()[task.id]
     assert (carried.dialect, carried.attempts, carried.took_s) == ("a2a-1.0", 2, 0.8)
     hub.ended(task)
     series = hub.series()
@@ -130,6 +130,16 @@ def test_a_call_that_was_sent_again_is_counted_once_and_so_is_each_attempt() -> 
     pair = {"dialect_in": "platform", "dialect_out": "a2a-1.0"}
     assert series["dragoman_translations_total"] == [(pair, 1.0)]
     assert series["dragoman_hub_overhead_seconds_sum"][0][1] == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize("many", [1, MOST_NOTED, MOST_NOTED + 5])
+def test_every_attempt_is_counted_when_somebody_looks_though_its_call_goes_on(many: int) -> None:
+    hub = Counted()
+    for number in range(many):
+        admitted = admitted_call(call(id=f"call-{number}"))
+        hub.metrics.attempted(admitted, AttemptOutcome.ANSWERED, 0.1, will_retry=False)
+    answered = {"target_id": "agt_target", "outcome": "answered"}
+    assert hub.series()["dragoman_attempts_total"] == [(answered, many)]
 
 
 def test_what_was_changed_for_a_dialect_is_counted_where_the_target_answered() -> None:

@@ -31,6 +31,7 @@ from dragoman.ports.clock import Clock
 LOG: Final = logging.getLogger("dragoman.hub")
 MOST_TARGETS: Final = 10_000  # in trouble at once; beyond it the one that was heard of longest ago is forgotten
 FORGOTTEN_S: Final = 3600.0
+_UNREACHABLE: Final = AttemptOutcome.UNREACHABLE
 
 # The milliseconds within which 95 % of calls are answered, by tenant, agent and skill; None where too few are known.
 Usual = Callable[[str, str, str | None], int | None]
@@ -62,6 +63,7 @@ class Breakers:
         clock: Clock,
         p95_ms: Usual,
         listeners: Iterable[Listener] = (),
+        unreached: Callable[[AdmittedCall], None] = lambda _: None,
         opens: bool = True,
         aside: Aside | None = None,
     ) -> None:
@@ -69,6 +71,7 @@ class Breakers:
         self._clock = clock
         self._p95_ms = p95_ms
         self._listeners = tuple(listeners)
+        self._unreached = unreached  # told of each call that found no connection to its target
         self._aside: Aside = aside or _asleep(clock)
         self._targets: OrderedDict[str, Target] = OrderedDict()  # by the agent's UUID; the longest unheard of first
         self._answered = Answered()
@@ -137,6 +140,8 @@ class Breakers:
                 target.breaker.given_up(call.task.id, now)
         else:
             self._failed(call, outcome, target or self._new(call.agent, now), now)
+        if outcome is _UNREACHABLE:
+            self._unreached(call)
         for listener in self._listeners:
             listener(call, outcome, took_s, will_retry)
 
@@ -162,7 +167,7 @@ class Breakers:
         """Whether an attempt that did not go well tells nothing of its target."""
         if outcome is AttemptOutcome.DROPPED:
             return True
-        if outcome is AttemptOutcome.UNREACHABLE:
+        if outcome is _UNREACHABLE:
             return call.endpoint.via is Via.CONNECTED
         if outcome is not AttemptOutcome.TIMED_OUT or Feature.REPORTS in call.endpoint.features:
             return False  # Who reports later has only to acknowledge, which has nothing to do with how long it works.
