@@ -223,7 +223,7 @@ def _exchanges(served: Served, request: HttpRequest) -> list[tuple[Exchange, boo
     """What a request asks, one by one, each with whether its dialect takes files inside."""
     if isinstance(served, DialectRoute):
         exchange = served.read(request)
-        return [(exchange, served.spoken(exchange).inline)]
+        return [(exchange, served.said(exchange)[1].inline)]
     asked = served.read(request)
     members = asked.members if isinstance(asked, Batch) else (asked,)
     return [(member.exchange, member.spoken.inline) for member in members]

@@ -76,7 +76,7 @@ def _of(app: Application) -> tuple[Reached, ...]:
     found: list[Reached] = []
     for method, path, target in app.routes:
         if isinstance(target, DialectRoute):
-            slug = target.spoken(target.read(_request(method, path, target.name))).slug
+            slug = target.said(target.read(_request(method, path, target.name)))[1].slug
             key = f"{slug} {target.name}"
             found.append(Reached(key=key, method=method, path=path, dialect=slug, cap=target.cap))
         elif isinstance(target, RpcRoute):
@@ -99,13 +99,13 @@ def _methods(target: RpcRoute, path: str) -> list[Reached]:
         for name in sorted(dialect.methods) or BEGINNING.get(dialect.methods_begin, ()):
             task = {"id": f"{dialect.task_prefix}x", "taskId": f"{dialect.task_prefix}x"}
             asked = target.read(_request("POST", path, target.name, framed(name, task)))
-            if target.spoken(asked).slug == dialect.slug:
+            if target.said(asked)[1].slug == dialect.slug:
                 key = f"{dialect.slug} {name}"
                 found.append(Reached(key=key, method="POST", path=path, rpc=name, dialect=dialect.slug, cap=target.cap))
     unframed = msgspec.structs.replace(
         _request("POST", path, target.name, {"skill": "echo", "input": {}}), headers=JSON
     )
-    if target.spoken(target.read(unframed)).slug == "platform":
+    if target.said(target.read(unframed))[1].slug == "platform":
         found.append(Reached(key="platform call", method="POST", path=path, dialect="platform", cap=target.cap))
     return found
 

@@ -7,7 +7,7 @@ neither            answered when it is on disk; carried at once where a slot is 
 
 import contextlib
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from dragoman.hub.admission import Admission
 from dragoman.hub.cancel import Canceller
@@ -37,6 +37,12 @@ END_TOLD_S: Final = 1.0  # a workflow that runs out of time says so itself, a mo
 Sent = Task | Accepted | Stream
 
 
+class Draining(Protocol):
+    """Whether the process is stopping, and takes no new calls."""
+
+    draining: bool
+
+
 class Sending:
     """Takes messages for agents."""
 
@@ -54,7 +60,7 @@ class Sending:
         estimates: Estimates,
         queue: Worker,
         followed: Callable[[], None],
-        draining: Callable[[], bool],
+        drain: Draining,
         pressure: Pressure,
         flow: Flow,
     ) -> None:
@@ -69,13 +75,13 @@ class Sending:
         self._estimates = estimates
         self._queue = queue  # carries what nobody waits for
         self._followed = followed  # told when a call was queued that steps follow
-        self._draining = draining
+        self._drain = drain
         self._pressure = pressure
         self._flow = flow
 
     async def send(self, caller: Caller, asked: SendTask, arrival: Arrival) -> Sent:
         """Carry a message out. Raises what admission raises, IdempotencyConflict, Overloaded."""
-        if self._draining():
+        if self._drain.draining:
             raise Overloaded("The hub is shutting down.", retry_after_s=2, reason="draining")
         if self._pressure.level:
             self._pressure.refuse_call(asked)

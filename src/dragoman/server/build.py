@@ -412,7 +412,7 @@ async def build(
         estimates=estimates,
         queue=queued,
         followed=followed.wake,
-        draining=lambda: drain.draining,
+        drain=drain,
         pressure=pressure,
         flow=flow,
     )

@@ -11,25 +11,20 @@ class Drain:
     """Whether the process is stopping; one per process, handed to the application and to `serve`."""
 
     def __init__(self) -> None:
-        self._draining = False
+        self.draining = False  # from the first signal on it is
         self._begun = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    @property
-    def draining(self) -> bool:
-        """True from the first signal on."""
-        return self._draining
-
     def begin(self) -> None:
         """Start to stop; from any thread, and from a signal's handler. A second call changes nothing."""
-        self._draining = True
+        self.draining = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._begun.set)
 
     def bind(self) -> None:
         """Make `begun` known to the running loop; `serve` does it."""
         self._loop = asyncio.get_running_loop()
-        if self._draining:
+        if self.draining:
             self._begun.set()
 
     async def begun(self) -> None:

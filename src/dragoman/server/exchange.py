@@ -104,16 +104,13 @@ class Served(Protocol[Read, Given]):
         """The path's own name, for what reads it."""
         ...
 
-    def spoken(self, asked: Read, /) -> Spoken:
-        """Whose words a request is in."""
+    @property
+    def read(self) -> Callable[[HttpRequest], Read]:
+        """What a request asks; never raises."""
         ...
 
-    def read(self, request: HttpRequest) -> Read:
-        """What the request asks; never raises."""
-        ...
-
-    def operation(self, asked: Read, /) -> Operation | None:
-        """What the hub is asked, where it is one thing."""
+    def said(self, asked: Read, /) -> tuple[Operation | None, Spoken]:
+        """What the hub is asked, where it is one thing, and in whose words."""
         ...
 
     def answer(self, asked: Read, caller: Caller, arrival: Arrival) -> Awaitable[Given]:
@@ -128,30 +125,20 @@ class Served(Protocol[Read, Given]):
 class DialectRoute:
     """A path that a dialect serves."""
 
-    __slots__ = ("_files", "_handle", "_read", "_spoken", "cap", "name", "public")
-
     def __init__(self, dialect: Dialect, name: str, cap: int, hub: Hub, files: Files) -> None:
         if dialect.read is None:
             raise ValueError(f"{dialect.slug} has routes but reads nothing")
         self._handle = hub.handle
-        self._read = dialect.read
+        self.read: Final = dialect.read
         self.name = name
         self.cap = cap
         self.public = False
         self._spoken = spoken_of(dialect)
         self._files = files
 
-    def spoken(self, asked: Exchange) -> Spoken:
-        """The route's own dialect."""
-        return self._spoken
-
-    def read(self, request: HttpRequest) -> Exchange:
-        """The request, in its dialect."""
-        return self._read(request)
-
-    def operation(self, asked: Exchange) -> Operation:
-        """What the request asks."""
-        return asked.operation
+    def said(self, asked: Exchange) -> tuple[Operation, Spoken]:
+        """What the request asks, in the route's own dialect."""
+        return asked.operation, self._spoken
 
     def answer(self, asked: Exchange, caller: Caller, arrival: Arrival) -> Awaitable[Answer]:
         """The hub's answer."""
@@ -293,7 +280,7 @@ class Exchanger:
             hub=self._public_url,
         )
         asked = served.read(request)
-        operation, spoken = served.operation(asked), served.spoken(asked)
+        operation, spoken = served.said(asked)
         arrival = _arrival(request, operation, spoken, since, address)
         if refused is None:
             caller = ANONYMOUS

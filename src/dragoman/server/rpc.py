@@ -103,13 +103,9 @@ class RpcRoute:
                 return several
         return self._one(request)
 
-    def operation(self, asked: Asked | Batch) -> Operation | None:
-        """What one request asks; of several none speaks for the others."""
-        return asked.exchange.operation if isinstance(asked, Asked) else None
-
-    def spoken(self, asked: Asked | Batch) -> Spoken:
-        """Whose words these are."""
-        return asked.spoken
+    def said(self, asked: Asked | Batch) -> tuple[Operation | None, Spoken]:
+        """What one request asks, in whose words; of several none speaks for the others."""
+        return asked.exchange.operation if isinstance(asked, Asked) else None, asked.spoken
 
     def answer(self, asked: Asked | Batch, caller: Caller, arrival: Arrival) -> Awaitable[Answer | HttpReply]:
         """The hub's answer; to several requests the reply."""

@@ -69,7 +69,7 @@ class Sockets:
         try:
             caller, box_name = await self._admit(raw, address, asked)
         except DragomanError as error:
-            self._exchanger.declined(error, address, route.messages.spoken(asked).slug)
+            self._exchanger.declined(error, address, route.messages.said(asked)[1].slug)
             await decline(scope, send, self._exchanger.challenged(asked.refuse(error), dict(raw), error))
             return
         await send({"type": "websocket.accept"})

@@ -217,7 +217,7 @@ def _completed(task: Task) -> CallAnswer:
         call_id=task_id,
         status="completed",
         result=result_of(task),
-        usage=usage_body(task.usage),
+        usage=None if task.usage is None else usage_body(task.usage),
         timing=Timing(
             queued_at=wire_time(task.created_at),
             started_at=wire_time(started),

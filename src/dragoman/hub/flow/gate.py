@@ -100,12 +100,11 @@ class Gate:
         """
         call = opened.call
         agent = call.agent
-        own = agent.limits.concurrent_requests
-        if own is None and (sent or call.endpoint.via is _CONNECTED):
+        target = self._targets.get(agent.uuid)
+        if target is None or target.agent is not agent:
+            target = self._target(agent)
+        if not target.to_the_end and (sent or call.endpoint.via is _CONNECTED):
             return None
-        target = self._targets.get(agent.uuid) or self._target(agent)
-        target.most = self._per_agent if own is None else own
-        target.to_the_end = own is not None
         if sent:
             target.running += 1  # Its agent has it, whatever the number says.
         elif not target.take():
@@ -151,13 +150,17 @@ class Gate:
         return own or (None if endpoint.via is _CONNECTED else self._per_agent)
 
     def _target(self, agent: Agent) -> Target:
-        known = self._targets.get(agent.uuid)
-        if known is not None:
-            return known
-        if len(self._targets) >= REMEMBERED:
-            self._targets = {uuid: target for uuid, target in self._targets.items() if not target.idle}
-        made = self._targets[agent.uuid] = Target(agent.id, self._clock, accepted=self._accepted)
-        return made
+        """The agent's permits, as many as it takes at once now."""
+        target = self._targets.get(agent.uuid)
+        if target is None:
+            if len(self._targets) >= REMEMBERED:
+                self._targets = {uuid: target for uuid, target in self._targets.items() if not target.idle}
+            target = self._targets[agent.uuid] = Target(agent, self._clock, accepted=self._accepted)
+        own = agent.limits.concurrent_requests
+        target.agent = agent
+        target.most = self._per_agent if own is None else own
+        target.to_the_end = own is not None
+        return target
 
     def _wait_s(self, call: AdmittedCall, ahead: int, most: int) -> float:
         """How long a call will wait, by how long those before it will take; 0 where that is not known."""
@@ -183,7 +186,8 @@ class Gate:
         for target in self._targets.values():
             number = count(target)
             if number:
-                counted[target.agent_id] = counted.get(target.agent_id, 0) + number
+                agent_id = target.agent.id
+                counted[agent_id] = counted.get(agent_id, 0) + number
         return counted
 
 

@@ -11,6 +11,7 @@ import asyncio
 from bisect import bisect_left, bisect_right, insort
 from typing import Final, final
 
+from dragoman.model.agent import Agent
 from dragoman.model.errors import AgentTimeout
 from dragoman.ports.clock import Clock
 
@@ -67,10 +68,10 @@ class _Waiter:
 class Target:
     """One target's permits. A permit is the target itself: whoever has one gives it back, once."""
 
-    __slots__ = ("_clock", "_order", "_queue", "accepted", "agent_id", "most", "running", "to_the_end", "waited_for")
+    __slots__ = ("_clock", "_order", "_queue", "accepted", "agent", "most", "running", "to_the_end", "waited_for")
 
-    def __init__(self, agent_id: str, clock: Clock, *, accepted: int) -> None:
-        self.agent_id: Final = agent_id
+    def __init__(self, agent: Agent, clock: Clock, *, accepted: int) -> None:
+        self.agent = agent  # as it was when it was last asked how many it takes
         self._clock = clock
         self.most = 0
         self.to_the_end = False  # a permit counts until its call has ended, not only while the hub talks to the agent
@@ -118,9 +119,9 @@ class Target:
                 self.give_back()  # It was handed a permit in the very moment in which it was cancelled.
         if not in_time:
             raise AgentTimeout(
-                f"{self.agent_id} was busy with other calls until the call's time was over.",
+                f"{self.agent.id} was busy with other calls until the call's time was over.",
                 timeout_ms=round(timeout_s * 1000),
-                agent_id=self.agent_id,
+                agent_id=self.agent.id,
                 reason="queued",
             )
         return self

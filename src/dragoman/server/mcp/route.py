@@ -81,17 +81,13 @@ class McpRoute:
         self.cap = cap
         self.public = False
 
-    def spoken(self, asked: McpAsked) -> Spoken:
-        """MCP's own."""
-        return SPOKEN
-
     def read(self, request: HttpRequest) -> McpAsked:
         """The request."""
         return read_request(request)
 
-    def operation(self, asked: McpAsked) -> SendTask | None:
-        """What is asked, where that is a call."""
-        return asked.operation
+    def said(self, asked: McpAsked) -> tuple[SendTask | None, Spoken]:
+        """What is asked, where that is a call, in MCP's own words."""
+        return asked.operation, SPOKEN
 
     async def answer(self, asked: McpAsked, caller: Caller, arrival: Arrival) -> Reply:
         """The answer to one request. Raises DragomanError."""

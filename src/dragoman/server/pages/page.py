@@ -60,16 +60,13 @@ class PageRoute:
         self.cap = cap
         self.public = page.public
 
-    def spoken(self, asked: PageRequest) -> Spoken:
-        """No dialect's."""
-        return PAGES
-
     def read(self, request: HttpRequest) -> PageRequest:
         """The request for the page."""
         return PageRequest(request, self._page.refuse)
 
-    def operation(self, asked: PageRequest) -> None:
-        """None of a dialect's."""
+    def said(self, asked: PageRequest) -> tuple[None, Spoken]:
+        """Nothing of a dialect's, in no dialect's words."""
+        return None, PAGES
 
     async def answer(self, asked: PageRequest, caller: Caller, arrival: Arrival) -> Reply:
         """The page, for one who may see it. Raises NotAuthenticated and what the page raises."""
