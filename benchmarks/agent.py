@@ -64,7 +64,7 @@ def _latency(calls: dict[str, Call], stage: Stage) -> dict[str, Any]:
             found[name].append(measured)
             stage.count(name, warm.answers)
             stage.count(name, measured.answers)
-        every_ms = found[next(iter(stage.options.hubs))][-1].p50_ms
+        every_ms = found[next(iter(stage.options.hubs))][-1].every_ms
         commits.append(lone_commit(stage.folder, stage.options.seconds, every_ms))
     direct = found["direct"]
     rows = [

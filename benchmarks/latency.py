@@ -53,7 +53,7 @@ def _case(calls: dict[str, Call], options: Options, folder: Path, stage: Stage) 
             found[name].append(measured)
             stage.count(name, warm.answers)
             stage.count(name, measured.answers)
-        commits.append(lone_commit(folder, options.seconds, every_ms=found[paced_by][-1].p50_ms))
+        commits.append(lone_commit(folder, options.seconds, every_ms=found[paced_by][-1].every_ms))
         at_once.append(lone_commit(folder, options.seconds))
     rows = [(name, *_columns(rounds, found["direct"])) for name, rounds in found.items()]
     rows += [_commit_row("a commit, as often", commits), _commit_row("a commit, at once", at_once)]

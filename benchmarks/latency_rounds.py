@@ -11,22 +11,25 @@ from benchmarks.place import Void
 
 
 class Latency(NamedTuple):
-    """Median and 99th percentile in milliseconds, and the answers they were taken from."""
+    """Median and 99th percentile in milliseconds, how often a call came, and the answers they were taken from."""
 
     p50_ms: float
     p99_ms: float
+    every_ms: float
     answers: Answers
 
     def plain(self) -> dict[str, float]:
         """For the results file."""
-        return {"p50_ms": self.p50_ms, "p99_ms": self.p99_ms, "answered": self.answers.count}
+        figures = {"p50_ms": self.p50_ms, "p99_ms": self.p99_ms, "every_ms": self.every_ms}
+        return {**figures, "answered": self.answers.count}
 
 
 def follow(call: Call, seconds: float) -> Latency:
     """Ask for so long; Void at the first wrong answer."""
     prefix, number, times, names = new_prefix(), 0, list[float](), list[str]()
     with Connection(call.endpoint) as connection:
-        ends = time.perf_counter() + seconds
+        begun = time.perf_counter()
+        ends = begun + seconds
         while (began := time.perf_counter()) < ends or number < 100:
             id_ = numbered(prefix, number)
             request = call.with_id(id_)
@@ -37,5 +40,6 @@ def follow(call: Call, seconds: float) -> Latency:
             if fault := call.wanted.fault(reply, id_):
                 raise Void(f"A wrong answer of {call.endpoint.url}: {fault}")
             names += call.wanted.named(reply)
+        every_ms = (time.perf_counter() - begun) / number * 1e3
     cuts = statistics.quantiles(times, n=100)
-    return Latency(cuts[49], cuts[98], Answers(number, names))
+    return Latency(cuts[49], cuts[98], every_ms, Answers(number, names))

@@ -98,7 +98,10 @@ class Server:
 
 
 def run_alone(module: str, *arguments: object, seconds: float) -> dict[str, float]:
-    """Run a program of ours for so long on the server's core; the figures that it prints. Void when it fails."""
+    """Run a program of ours for so long, after its warm-up, on the server's core; the figures that it prints.
+
+    Void when it fails.
+    """
     done = subprocess.run(
         [sys.executable, "-m", module, *map(str, arguments), str(seconds)],
         cwd=ROOT,
