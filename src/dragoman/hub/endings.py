@@ -2,7 +2,8 @@
 
     ended ──► noted ─────────────────────► counted, and written down
               at once: what decides        together, those that are alike: what is only read,
-              about the next call          every tenth of a second, and before somebody reads it
+              about the next call          every tenth of a second, a few in each turn of the loop,
+                                           and all of them before somebody reads it
 
 Nobody sees a count that lacks a call whose answer he has: whoever shows counts has them `catch_up` first. Each call is
 noted once, however many saw it end: who carried it, who cancelled it, the agent that reported it.
@@ -19,6 +20,7 @@ from dragoman.ports.clock import Clock, Timer
 
 LOG: Final = logging.getLogger("dragoman.hub")
 COUNTED_S: Final = 0.1
+SLICE: Final = 32  # calls that are counted in one turn of the loop: no other call waits longer for that
 MOST: Final = 1000  # calls that are noted and not counted; with so many they are counted at once
 
 
@@ -76,7 +78,7 @@ class Endings:
         if self._ended:
             self._note()
         if self._uncounted:
-            self._count()
+            self._count_all()
 
     def close(self) -> None:
         """Count what is left."""
@@ -96,16 +98,23 @@ class Endings:
                     # Whatever is wrong with it, the others are noted.
                     LOG.exception("a call that ended was not noted", extra={"fields": {"call_id": task.id}})
         if len(uncounted) >= MOST:
-            self._count()
+            self._count_all()
         elif self._timer is None and uncounted:
-            self._timer = self._clock.call_at(self._clock.monotonic() + COUNTED_S, self._count_soon)
+            self._timer = self._clock.call_at(self._clock.monotonic() + COUNTED_S, self._count_some)
 
-    def _count_soon(self) -> None:
-        self._timer = None
-        self._count()
+    def _count_some(self) -> None:
+        some, self._uncounted = self._uncounted[:SLICE], self._uncounted[SLICE:]
+        self._count(some)
+        if self._uncounted:
+            self._soon(self._count_some)
+        else:
+            self._timer = None
 
-    def _count(self) -> None:
+    def _count_all(self) -> None:
         tasks, self._uncounted = self._uncounted, []
+        self._count(tasks)
+
+    def _count(self, tasks: Sequence[Task]) -> None:
         take = self._carried().pop
         ended = [ended_call(task, take(task.id, None)) for task in tasks]
         for many in alike(ended):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.hub.endings import COUNTED_S, MOST, Endings
+from dragoman.hub.endings import COUNTED_S, MOST, SLICE, Endings
 from dragoman.model.ended import Alike, Carried, Ended, alike, ended_call
 from dragoman.model.errors import Failure
 from dragoman.model.events import Usage
@@ -104,6 +104,36 @@ def test_no_more_than_so_many_wait_for_being_counted() -> None:
     told.ended("last")
     told.next_turn()
     assert [len(many) for many in told.counted] == [MOST]
+
+
+def test_a_turn_of_the_loop_counts_a_few_and_leaves_the_others_to_the_next() -> None:
+    told = Told()
+    names = [str(number) for number in range(2 * SLICE + 1)]
+    told.ended(*names)
+    told.next_turn()
+    told.clock.advance(COUNTED_S)
+    assert told.written == names[:SLICE]
+    told.next_turn()
+    assert told.written == names[: 2 * SLICE]
+    told.next_turn()
+    assert told.written == names
+    assert (told.turn, told.clock.timers) == ([], 0)
+
+
+def test_who_reads_between_two_turns_finds_everything_counted_and_nothing_twice() -> None:
+    told = Told()
+    names = [str(number) for number in range(2 * SLICE)]
+    told.ended(*names)
+    told.next_turn()
+    told.clock.advance(COUNTED_S)
+    told.endings.catch_up()
+    assert told.written == names
+    told.next_turn()
+    told.ended("later")
+    told.next_turn()
+    told.clock.advance(COUNTED_S)
+    assert told.written == [*names, "later"]
+    assert (told.turn, told.clock.timers) == ([], 0)
 
 
 def test_one_that_breaks_keeps_no_other_from_being_noted_and_counted(caplog: pytest.LogCaptureFixture) -> None:
