@@ -177,9 +177,10 @@ def test_who_sets_a_config_later_is_told_from_then_on_and_who_deletes_it_no_more
     push = Pushing(hub, agent_id)
     task_id = push.send()
     call = agent.next_call()
+    push.result(push.create(task_id, id="kept", url=f"{receiver.url}/kept"))
     call.task("WORKING")
-    for name in ("kept", "gone"):
-        push.result(push.create(task_id, id=name, url=f"{receiver.url}/{name}"))
+    receiver.wait_for(1)
+    push.result(push.create(task_id, id="gone", url=f"{receiver.url}/gone"))
     push.result(push.delete(task_id, "gone"))
     call.made("all", last=True)
     call.status("COMPLETED")
