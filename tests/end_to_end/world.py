@@ -103,7 +103,7 @@ def tracebacks(hub: HubProcess) -> list[dict[str, Any]]:
 
 
 def call_line(hub: HubProcess, call_id: str) -> dict[str, Any]:
-    """The log line of one call; it is written within a tenth of a second of the call's end."""
+    """The log line of one call; it is written a moment after the call's end."""
 
     def line() -> dict[str, Any] | None:
         return next((each for each in log_lines(hub) if each.get("call_id") == call_id), None)

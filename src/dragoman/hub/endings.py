@@ -2,7 +2,7 @@
 
     ended ──► noted ─────────────────────► counted, and written down
               at once: what decides        together, those that are alike: what is only read,
-              about the next call          every tenth of a second, a few in each turn of the loop,
+              about the next call          every 10 ms, a few in each turn of the loop,
                                            and all of them before somebody reads it
 
 Nobody sees a count that lacks a call whose answer he has: whoever shows counts has them `catch_up` first. Each call is
@@ -19,7 +19,7 @@ from dragoman.observe.once import Once
 from dragoman.ports.clock import Clock, Timer
 
 LOG: Final = logging.getLogger("dragoman.hub")
-COUNTED_S: Final = 0.1
+COUNTED_S: Final = 0.01  # long enough that alike calls come together, short enough that few do
 SLICE: Final = 32  # calls that are counted in one turn of the loop: no other call waits longer for that
 MOST: Final = 1000  # calls that are noted and not counted; with so many they are counted at once
 
