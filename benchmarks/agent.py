@@ -60,10 +60,10 @@ def _latency(calls: dict[str, Call], stage: Stage) -> dict[str, Any]:
     commits: list[Commit] = []
     for _ in range(stage.options.rounds):
         for name, call in calls.items():
-            warm, measured = follow(call, WARM_UP_S), follow(call, stage.options.seconds)
+            warm, measured = follow(call, WARM_UP_S, stage.folder), follow(call, stage.options.seconds, stage.folder)
             found[name].append(measured)
-            stage.count(name, warm.answers)
-            stage.count(name, measured.answers)
+            stage.count(name, warm.answers, 1)
+            stage.count(name, measured.answers, 1)
         every_ms = found[next(iter(stage.options.hubs))][-1].every_ms
         commits.append(lone_commit(stage.folder, stage.options.seconds, every_ms))
     direct = found["direct"]
