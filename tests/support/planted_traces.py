@@ -10,7 +10,7 @@ from dragoman.observe.notice_spans import next_span_id
 from dragoman.observe.trace import read_trace
 from dragoman.ports.deliveries import Pending
 from dragoman.server import exchange
-from tests.support.planting import put_in_place
+from tests.support.planting import altered, put_in_place
 
 
 def new_trace_at_the_second_hop(_: int) -> None:
@@ -24,8 +24,9 @@ def new_trace_at_the_second_hop(_: int) -> None:
 
 def traces_of_every_tenant(_: int) -> None:
     """A trace is looked for without its tenant."""
-    open_to_all = listing.SQL["tasks_of_trace"].replace("AND tenant = :tenant", "AND :tenant IS NOT NULL")
-    put_in_place(listing, "SQL", {**listing.SQL, "tasks_of_trace": open_to_all})
+    looks = ("tasks_of_trace", "task_of_trace")
+    open_to_all = {name: altered(listing.SQL[name], "tenant = :tenant", ":tenant IS NOT NULL") for name in looks}
+    put_in_place(listing, "SQL", {**listing.SQL, **open_to_all})
 
 
 def one_span_for_all_attempts_to_call_back(_: int) -> None:

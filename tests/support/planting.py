@@ -30,6 +30,13 @@ def put_in_place(owner: object, name: str, part: object) -> None:
     mock.patch.object(owner, name, part).start()
 
 
+def altered(text: str, good: str, faulty: str) -> str:
+    """A text with a fault in it. Raises LookupError where the good part is not there: nothing would be planted."""
+    if good not in text:
+        raise LookupError(f"{good!r} does not stand in: {text}")
+    return text.replace(good, faulty)
+
+
 def serve_on(alter: Alter | None = None, connect: Connect = connect) -> None:
     """Have the hub served on a store that was altered."""
 

@@ -112,7 +112,6 @@ def test_the_absence_of_an_agent_that_connects_is_no_failure_but_its_silence_is(
     assert watch.state is Circuit.OPEN
 
 
-@pytest.mark.req("P-33")
 @pytest.mark.parametrize("outcome", AttemptOutcome)
 def test_who_checks_agents_is_told_of_calls_that_found_no_connection_alone(outcome: AttemptOutcome) -> None:
     watch = Watch()
@@ -121,6 +120,7 @@ def test_who_checks_agents_is_told_of_calls_that_found_no_connection_alone(outco
     assert watch.unreached == ([call] if outcome is AttemptOutcome.UNREACHABLE else [])
 
 
+@pytest.mark.req("P-33")
 def test_a_refusal_says_why_and_when_to_come_back() -> None:
     watch = Watch()
     watch.ends(AttemptOutcome.UNREACHABLE, 5)

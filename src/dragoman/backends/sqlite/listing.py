@@ -28,7 +28,6 @@ FEW: Final = 1000
 EXAMINED: Final = 10_000  # ids that begin alike, whosever they are
 _END_OF_TIME: Final = 2**62
 _LAST_CHARACTER: Final = "\U0010ffff"
-_BESIDE: Final = SQL["task_of_trace"]
 
 Params = dict[str, Value]
 Key = tuple[int, int]  # state_at, number
@@ -117,7 +116,8 @@ def _few(connection: Connection, query: ListTasks, params: Params, beside: Seque
     }
     if query.trace_id is not None:
         few["trace"] = query.trace_id
-        rows = [row for each in beside for row in connection.execute(_BESIDE, {**few, "number": each}).fetchall()]
+        one = SQL["task_of_trace"]
+        rows = [row for each in beside for row in connection.execute(one, {**few, "number": each}).fetchall()]
         rows += connection.execute(SQL["tasks_of_trace"], few).fetchall()
     else:
         rows = connection.execute(SQL["tasks_begun_so"], {**few, "examined": EXAMINED}).fetchall()
