@@ -241,6 +241,8 @@ class Workflows:
                 wait_s = put_off_s(error, refused)
                 if wait_s is None or self._clock.monotonic() + wait_s >= run.deadline:
                     return _StepFailed(call, error.failure())
+                fields = {"call_id": call.call_id, "workflow": run.first.id, "code": error.code, "wait_s": wait_s}
+                LOG.info("a step waits until its agent takes it", extra={"fields": fields})
                 calls.refused[call.call_id] = refused + 1
                 calls.put_off[group.create_task(self._clock.sleep(wait_s))] = call
             else:

@@ -306,6 +306,7 @@ INFOS: Final = frozenset(
         LEFT_OUT,
         "a report came too late",
         "a report names no task",
+        "a step waits until its agent takes it",
         "an agent answers again",
         "an agent is back",
         "an agent that was left alone gets one call",
