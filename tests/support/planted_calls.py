@@ -108,7 +108,8 @@ def claimed_twice(_: int) -> None:
     def unfenced(connection: Connection, queues: Sequence[str], limit: int, owner: Owner, now: int) -> list[Job]:
         claimed = lease(connection, queues, limit, owner, now)
         if claimed and queues[0] == CALLS:
-            connection.execute("UPDATE job SET replica=NULL, epoch=NULL WHERE id=?1", (claimed[0].id,)).fetchall()
+            unowned = [(job.id,) for job in claimed]
+            connection.executemany("UPDATE job SET replica=NULL, epoch=NULL WHERE id=?1", unowned)
         return claimed
 
     put_in_place(jobs, "lease", unfenced)
