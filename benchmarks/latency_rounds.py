@@ -1,7 +1,7 @@
 """Latency of one caller: wrk on one connection, which asks anew as soon as it has its answer; every answer is checked.
 
-Not a client in Python: while a server works its caller's core rests, and Python that wakes there takes 10 to 40 µs of
-its own before it has sent, or seen what came. That would be counted as the server's.
+Not a client in Python: while a server works its caller's core rests, and Python that wakes there may take its time
+before it has sent, or seen what came. That would be counted as the server's.
 """
 
 from pathlib import Path
