@@ -27,12 +27,12 @@ def run(options: Options, folder: Path) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     with Stage(folder, options) as stage:
         upstreams = {delay: stage.agent() if delay == 0 else stage.delayed_agent(delay) for delay in DELAYS_MS}
-        floor = stage.floor(upstreams[0])
+        floors = {delay: stage.floor(upstream) for delay, upstream in upstreams.items()}
         naive, hubs = stage.naive(upstreams[0]), stage.hubs(upstreams[0])
         for delay, upstream in upstreams.items():
-            calls = {"direct": a2a_call(upstream, framed=False)}
+            calls = {"direct": a2a_call(upstream, framed=False)} | {each.name: each.call for each in floors[delay]}
             if delay == 0:
-                calls |= {each.name: each.call for each in floor} | {"naive": naive.call()}
+                calls["naive"] = naive.call()
             for hub in hubs:
                 agent_id = f"agt_bench_{delay}"
                 hub.register(agent_id, echo_card(upstream.url))

@@ -99,4 +99,4 @@ def stream_proxy(folder: Path, upstream: Endpoint) -> Nginx:
 
 def proxy(folder: Path, upstream: Endpoint) -> Nginx:
     """The floor: what carrying a request costs a program that understands nothing of it."""
-    return Nginx(folder / "proxy", PROXY, core=SERVER_CORE, upstream=str(upstream.port))
+    return Nginx(folder / f"proxy-{upstream.port}", PROXY, core=SERVER_CORE, upstream=str(upstream.port))
