@@ -58,6 +58,17 @@ def test_there_is_help(tmp_path: Path) -> None:
     assert ran.out.startswith("Usage: dragoman")
 
 
+GROUPS = [(), *(words for words, command in EVERY.items() if isinstance(command, click.Group))]
+
+
+@pytest.mark.parametrize("words", GROUPS, ids=" ".join)
+def test_without_a_command_there_is_the_help_of_those_there_are(tmp_path: Path, words: tuple[str, ...]) -> None:
+    env = environment(tmp_path)
+    ran = piped(*words, env=env)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == piped(*words, "--help", env=env).out
+
+
 @pytest.mark.parametrize("words", [(), *EVERY], ids=" ".join)
 def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
     ran = CliRunner().invoke(root, [*words, "--help"], prog_name="dragoman")

@@ -103,6 +103,9 @@ def main() -> int:
         return result if isinstance(result, int) else Exit.DONE
     except Fault as fault:
         return _failed(fault)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()  # A command that has commands, without one: what there is, on stderr.
+        return Exit.USAGE
     except click.UsageError as error:
         return _failed(_usage(error))
     except click.ClickException as error:
