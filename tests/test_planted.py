@@ -9,13 +9,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PLANT_EACH = """
-from unittest import mock
 from tests.support.planted import BUGS, GAUGES, KILL_POINTS
+from tests.support.planting import take_out
 
 for name, plant in {**BUGS, **KILL_POINTS, **GAUGES}.items():
     print(name, flush=True)
     plant(1)
-    mock.patch.stopall()
+    take_out()
 """
 
 

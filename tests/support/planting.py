@@ -30,6 +30,11 @@ def put_in_place(owner: object, name: str, part: object) -> None:
     mock.patch.object(owner, name, part).start()
 
 
+def take_out() -> None:
+    """Have every good part back in its place."""
+    mock.patch.stopall()
+
+
 def altered(text: str, good: str, faulty: str) -> str:
     """A text with a fault in it. Raises LookupError where the good part is not there: nothing would be planted."""
     if good not in text:
